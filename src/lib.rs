@@ -1,0 +1,4 @@
+//! Leasehold: lock correctness for etcd. (Scaffold.)
+pub mod history;
+pub mod seed;
+pub mod time;
