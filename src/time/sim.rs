@@ -9,7 +9,8 @@ mod instant;
 mod interval;
 mod sleep;
 
-pub(crate) use clock::{ClockSim, arm, node_clock_reads, true_ns};
+use clock::arm;
+pub(crate) use clock::{ClockSim, arm_at, true_ns};
 pub use instant::Instant;
 pub use interval::{Interval, MissedTickBehavior, interval, interval_at};
 pub use sleep::{Elapsed, Sleep, sleep, sleep_until, timeout, timeout_at};

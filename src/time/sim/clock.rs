@@ -156,7 +156,9 @@ impl ClockSim {
     /// Lets the node's monotonic clock run at `permille` / 1,000 of true time from now on. Gives
     /// the number of waiting sleeps that were moved.
     pub(crate) fn set_rate(&self, node: NodeId, permille: u32) -> u64 {
-        self.with(node, |clock, now| clock.change(now, |clock| clock.rate_permille = permille.max(1)))
+        self.with(node, |clock, now| {
+            clock.change(now, |clock| clock.rate_permille = permille.max(1))
+        })
     }
 
     /// Stops (or starts again) the node's monotonic clock. Gives the number of sleeps moved.
@@ -207,13 +209,15 @@ pub(crate) fn true_ns() -> u64 {
 /// Wakes `waker` at the given true time (at the earliest one millisecond from now, as tokio does).
 ///
 /// The runtime offers no bare timer: polling a sleep once leaves its timer behind, and that timer
-/// holds the waker.
-pub(crate) fn arm(at: Duration, waker: &Waker) {
-    let time = TimeHandle::current();
+/// holds the waker. It is called within the runtime's own tick, so `waker` must arm nothing itself.
+pub(crate) fn arm_at(time: &TimeHandle, at: Duration, waker: &Waker) {
     let wait = at.saturating_sub(time.elapsed());
     let sleep = pin!(time.sleep(wait));
-    let done = sleep.poll(&mut Context::from_waker(waker));
-    if done.is_ready() {
+    if sleep.poll(&mut Context::from_waker(waker)).is_ready() {
         waker.wake_by_ref();
     }
+}
+
+pub(super) fn arm(clocks: &ClockSim, at: Duration, waker: &Waker) {
+    arm_at(&clocks.time, at, waker);
 }

@@ -97,7 +97,7 @@ impl Future for Sleep {
         if at != armed.at {
             armed.at = at;
             if let Some(at) = at {
-                arm(at, &armed.timer);
+                arm(&clocks, at, &armed.timer);
             }
         }
         Poll::Pending
@@ -132,10 +132,7 @@ pub fn timeout<F: Future>(
 }
 
 /// Runs the future until the node's clock shows `deadline`.
-pub async fn timeout_at<F: Future>(
-    deadline: Instant,
-    future: F,
-) -> Result<F::Output, Elapsed> {
+pub async fn timeout_at<F: Future>(deadline: Instant, future: F) -> Result<F::Output, Elapsed> {
     let mut future = pin!(future);
     let mut sleep = pin!(sleep_until(deadline));
     std::future::poll_fn(|cx| {
