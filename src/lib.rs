@@ -1,6 +1,3 @@
-//! Leasehold: lock correctness for etcd. (Scaffold.)
-pub mod history;
-pub mod net;
-pub mod point;
-pub mod seed;
-pub mod time;
+//! Scaffold.
+pub mod case; pub mod history; pub mod plan; pub mod seed; pub mod time; pub mod net; pub mod point;
+pub(crate) mod cluster { pub(crate) mod sim; }

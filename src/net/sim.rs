@@ -9,7 +9,7 @@ mod tcp;
 use std::{
     collections::BTreeMap,
     net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, Mutex, MutexGuard, Weak},
     time::Duration,
 };
 
@@ -23,7 +23,7 @@ use madsim::{
 pub(crate) use self::link::LinkEffect;
 pub(crate) use self::message::{MessageListener, MessageReceiver, MessageSender, MessageStream};
 pub use self::tcp::{TcpListener, TcpStream};
-use self::{connect::Accepting, link::Link};
+use self::{connect::Accepting, link::Link, pipe::Pipe};
 
 /// Random numbers for latencies: `below(n)` gives a number in `0..n`.
 pub(crate) type Below = Box<dyn FnMut(u64) -> u64 + Send>;
@@ -45,6 +45,8 @@ struct Inner {
     latency: (Duration, Duration),
     on_delivery: Option<OnDelivery>,
     next_id: u64,
+    /// The pipes that lead to each node, to count what waits for it.
+    inbound: BTreeMap<NodeId, Vec<Weak<Pipe>>>,
 }
 
 impl Simulator for NetSim {
@@ -57,6 +59,7 @@ impl Simulator for NetSim {
             latency: (Duration::from_millis(1), Duration::from_millis(1)),
             on_delivery: None,
             next_id: 0,
+            inbound: BTreeMap::new(),
         };
         NetSim { time: time.clone(), inner: Mutex::new(inner) }
     }
@@ -91,6 +94,13 @@ impl NetSim {
         self.lock().addresses.insert(address, node);
     }
 
+    /// How many messages have arrived at the node and have not been read: it stands still.
+    pub(crate) fn unread(&self, node: NodeId) -> u64 {
+        let now = self.time.elapsed();
+        let pipes = self.lock().inbound.get(&node).cloned().unwrap_or_default();
+        pipes.iter().filter_map(Weak::upgrade).map(|pipe| pipe.unread(now)).sum()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
@@ -100,6 +110,13 @@ impl Inner {
     fn next_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
+    }
+
+    /// Remembers a new pipe, and forgets the ones that are gone.
+    fn add_inbound(&mut self, node: NodeId, pipe: Weak<Pipe>) {
+        let pipes = self.inbound.entry(node).or_default();
+        pipes.retain(|pipe| pipe.strong_count() > 0);
+        pipes.push(pipe);
     }
 
     fn draw(&mut self, from: Duration, to: Duration) -> Duration {
@@ -121,3 +138,6 @@ impl Inner {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -117,20 +117,23 @@ impl NetSim {
         self.time.sleep(latency).await;
     }
 
-    fn open(self: &Arc<Self>, src: NodeId, dst: NodeId, port: u16) -> Option<(Ends, SocketAddr)> {
+    fn open(self: &Arc<Self>, src: NodeId, dst: NodeId, port: u16) -> Option<Ends> {
         let mut inner = self.lock();
         let id = inner.next_id();
         let unspecified = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
         let own = inner.addresses.iter().find(|(_, node)| **node == src);
         let from = SocketAddr::new(own.map_or(unspecified, |(ip, _)| *ip), 0);
-        let accepting = inner.listeners.get_mut(&(dst, port))?;
-        let (to_server, at_server) = pipe::pipe(self, src, dst, id);
-        let (to_client, at_client) = pipe::pipe(self, dst, src, id);
+        if !inner.listeners.contains_key(&(dst, port)) {
+            return None;
+        }
+        let (to_server, at_server) = pipe::pipe(self, &mut inner, (src, dst), id);
+        let (to_client, at_client) = pipe::pipe(self, &mut inner, (dst, src), id);
+        let accepting = inner.listeners.get_mut(&(dst, port)).expect("just seen");
         accepting.backlog.push_back(Ends { sender: to_client, receiver: at_server, peer: from });
         if let Some(acceptor) = accepting.acceptor.take() {
             acceptor.wake();
         }
-        Some((Ends { sender: to_server, receiver: at_client, peer: from }, from))
+        Some(Ends { sender: to_server, receiver: at_client, peer: from })
     }
 
     /// Connects from the running node. It waits while a cut lies on the way, and is refused when
@@ -147,7 +150,7 @@ impl NetSim {
         let opened = self.open(src, dst, address.port());
         self.travel(dst, src).await;
         match opened {
-            Some((ends, _)) => Ok(Ends { peer: address, ..ends }),
+            Some(ends) => Ok(Ends { peer: address, ..ends }),
             None => Err(io::ErrorKind::ConnectionRefused.into()),
         }
     }

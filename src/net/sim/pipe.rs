@@ -13,7 +13,7 @@ use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 use madsim::task::NodeId;
 
-use super::NetSim;
+use super::{Inner, NetSim};
 use crate::time::sim::arm_at;
 
 /// What travels.
@@ -92,8 +92,14 @@ pub(super) struct Receiver {
 }
 
 /// Makes the two ends of one direction.
-pub(super) fn pipe(net: &Arc<NetSim>, src: NodeId, dst: NodeId, id: u64) -> (Sender, Receiver) {
+pub(super) fn pipe(
+    net: &Arc<NetSim>,
+    inner: &mut Inner,
+    (src, dst): (NodeId, NodeId),
+    id: u64,
+) -> (Sender, Receiver) {
     let pipe = Pipe::new(src, dst, id);
+    inner.add_inbound(dst, Arc::downgrade(&pipe));
     (Sender { net: net.clone(), pipe: pipe.clone() }, Receiver { net: net.clone(), pipe })
 }
 
@@ -186,6 +192,11 @@ impl Pipe {
             return Vec::new();
         }
         held.into_iter().map(|payload| queue.push(arrival(), payload)).collect()
+    }
+
+    /// How many messages have arrived and have not been read.
+    pub(super) fn unread(&self, now: Duration) -> u64 {
+        self.lock().travelling.iter().filter(|(arrival, _)| *arrival <= now).count() as u64
     }
 
     /// The waker that a timer for this pipe holds.
