@@ -152,10 +152,10 @@ impl Cluster {
     /// Runs a future on a node.
     pub(crate) fn spawn<F>(&self, node: NodeName, future: F) -> JoinHandle<F::Output>
     where
-        F: Future + 'static,
-        F::Output: 'static,
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
     {
-        self.node_handle(node).spawn_local(future)
+        self.node_handle(node).spawn(future)
     }
 
     fn node_handle(&self, node: NodeName) -> NodeHandle {

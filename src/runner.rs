@@ -187,13 +187,9 @@ async fn final_reads(cluster: &Cluster, case: &Case, resolved: &Resolved) {
     let ids = Arc::default();
     let keys = resolved.workload.keys;
     let process = workload::process(cluster, case.seed, 0, 0, resolved.token, &ids);
-    let cluster_of = cluster.clone();
+    let url = cluster.storage_url();
     let reads = async move {
-        let Ok(mut storage) =
-            storage::Client::new(&cluster_of.storage_url(), ClientOptions::default())
-        else {
-            return;
-        };
+        let Ok(mut storage) = storage::Client::new(&url, ClientOptions::default()) else { return };
         for key in keys {
             workload::final_read(&process, &mut storage, key).await;
         }

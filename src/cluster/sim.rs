@@ -44,7 +44,7 @@ where
         runtime.add_simulator::<NetSim>();
         runtime.add_simulator::<PointSim>();
         runtime.set_time_limit(TIME_LIMIT);
-        runtime.block_on(future())
+        runtime.block_on(async move { future().await })
     };
     let thread = thread::Builder::new()
         .name(format!("seed-{seed}"))

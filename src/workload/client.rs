@@ -141,6 +141,6 @@ fn outcome<T, E: Definite>(result: &Result<T, E>, reply: impl FnOnce(&T) -> Repl
 }
 
 /// A life as the catalog wants it.
-pub(super) fn life(future: impl Future<Output = ()> + 'static) -> super::Life {
+pub(super) fn life(future: impl Future<Output = ()> + Send + 'static) -> super::Life {
     Box::pin(future)
 }

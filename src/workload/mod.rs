@@ -10,6 +10,7 @@ mod lock_register;
 use std::{future::Future, pin::Pin, sync::Arc};
 
 pub(crate) use client::{Ids, Process};
+pub(crate) use lock_register::final_read;
 
 use crate::{cluster::Cluster, seed::Seed};
 
@@ -23,7 +24,7 @@ pub(crate) enum TokenKind {
 }
 
 /// A client's whole life on its node: it ends when it is told to stop.
-pub(crate) type Life = Pin<Box<dyn Future<Output = ()>>>;
+pub(crate) type Life = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A kind of work.
 pub(crate) struct Workload {

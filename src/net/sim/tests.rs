@@ -47,7 +47,7 @@ fn run<T: Send + 'static>(body: impl AsyncFnOnce(Pair) -> T + Send + 'static) ->
 
 /// Sends 1, 2 and 3 from `a` at 100 ms, 200 ms, 300 ms; gives what `b` got, and when.
 async fn three_messages(pair: &Pair) -> Vec<(u8, Duration)> {
-    let receiver = pair.b.spawn_local(async {
+    let receiver = pair.b.spawn(async {
         let listener = MessageListener::bind("10.0.0.2:1").await?;
         let (_sender, mut receiver) = listener.accept().await?.split();
         let mut got = Vec::new();
@@ -57,7 +57,7 @@ async fn three_messages(pair: &Pair) -> Vec<(u8, Duration)> {
         Ok::<_, io::Error>(got)
     });
     sleep(ms(5)).await;
-    pair.a.spawn_local(async {
+    pair.a.spawn(async {
         let stream = MessageStream::connect("10.0.0.2:1").await?;
         let (sender, _receiver) = stream.split();
         for message in 1..=3u8 {
@@ -83,7 +83,7 @@ fn a_cut_holds_messages() {
     let (got, held) = run(async |pair| {
         let (a, b) = pair.ids();
         let net = NetSim::current();
-        let cut = pair.b.spawn_local(async move {
+        let cut = pair.b.spawn(async move {
             sleep(ms(150)).await;
             NetSim::current().cut(a, b);
             sleep(ms(1850)).await;
@@ -119,11 +119,11 @@ fn a_delay_is_per_direction() {
 fn connecting_waits_for_a_cut_and_is_refused_without_a_listener() {
     let (refused, waited) = run(async |pair| {
         let (a, b) = pair.ids();
-        let refused = pair.a.spawn_local(TcpStream::connect("10.0.0.2:1"));
+        let refused = pair.a.spawn(TcpStream::connect("10.0.0.2:1"));
         let refused = refused.await.expect("not aborted").map(drop).map_err(|e| e.kind());
         NetSim::current().cut(b, a);
         let connect = timeout(ms(2000), TcpStream::connect("10.0.0.2:1"));
-        let waited = pair.a.spawn_local(connect).await.expect("not aborted");
+        let waited = pair.a.spawn(connect).await.expect("not aborted");
         (refused, waited.map(drop).map_err(drop))
     });
     assert_eq!(refused, Err(io::ErrorKind::ConnectionRefused));
@@ -136,13 +136,13 @@ fn death_is_an_end_of_stream_and_a_cut_makes_it_silent() {
     for silent in [false, true] {
         let read = run(async move |pair| {
             let (a, b) = pair.ids();
-            pair.b.spawn_local(async {
+            pair.b.spawn(async {
                 let listener = TcpListener::bind("10.0.0.2:1").await?;
                 let (_stream, _) = listener.accept().await?;
                 std::future::pending::<io::Result<()>>().await
             });
             sleep(ms(5)).await;
-            let client = pair.a.spawn_local(async {
+            let client = pair.a.spawn(async {
                 let mut stream = TcpStream::connect("10.0.0.2:1").await?;
                 stream.write_all(b"hello").await?;
                 stream.flush().await?;
@@ -166,13 +166,13 @@ fn death_is_an_end_of_stream_and_a_cut_makes_it_silent() {
 fn an_empty_flush_sends_nothing() {
     let unread = run(async |pair| {
         let b = pair.b.id();
-        pair.b.spawn_local(async {
+        pair.b.spawn(async {
             let listener = TcpListener::bind("10.0.0.2:1").await?;
             let (_stream, _) = listener.accept().await?;
             std::future::pending::<io::Result<()>>().await
         });
         sleep(ms(5)).await;
-        let client = pair.a.spawn_local(async {
+        let client = pair.a.spawn(async {
             let mut stream = TcpStream::connect("10.0.0.2:1").await?;
             for _ in 0..10 {
                 stream.flush().await?;

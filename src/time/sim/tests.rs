@@ -12,14 +12,15 @@ fn secs(secs: u64) -> Duration {
 }
 
 /// Runs `work` on a node of its own and `harm` beside it; gives what the work gave.
-fn on_node<T, W>(harm: fn(NodeId) -> W, work: impl AsyncFnOnce() -> T + Send + 'static) -> T
+fn on_node<T, H, W>(harm: fn(NodeId) -> H, work: fn() -> W) -> T
 where
     T: Send + 'static,
-    W: Future<Output = ()> + 'static,
+    H: Future<Output = ()> + 'static,
+    W: Future<Output = T> + Send + 'static,
 {
     sim::run(Seed(1), move || async move {
         let node = Handle::current().create_node().build();
-        let work = node.spawn_local(async move { work().await });
+        let work = node.spawn(async move { work().await });
         harm(node.id()).await;
         work.await.expect("the work is not aborted")
     })
@@ -35,7 +36,7 @@ fn near(measured: Duration, expected: Duration) -> bool {
 fn a_rate_moves_sleeps() {
     let (local, truly) = on_node(
         |node| async move { ClockSim::current().add_rate(node, 500) },
-        async || {
+        || async {
             let (began, truly) = (Instant::now(), true_ns());
             sleep(Duration::from_millis(1)).await;
             sleep(secs(2)).await;
@@ -53,7 +54,7 @@ fn a_changed_rate_re_arms_a_waiting_sleep() {
             sleep(secs(1)).await;
             ClockSim::current().add_rate(node, 2000);
         },
-        async || {
+        || async {
             sleep(secs(2)).await;
             Duration::from_nanos(true_ns())
         },
@@ -71,7 +72,7 @@ fn a_suspend_is_not_noticed_by_the_monotonic_clock() {
             sleep(secs(10)).await;
             ClockSim::current().wake_up(node);
         },
-        async || {
+        || async {
             let (began, wall) = (Instant::now(), wall_ms());
             let ended = timeout(secs(2), std::future::pending::<()>()).await;
             assert!(ended.is_err());
@@ -90,7 +91,7 @@ fn a_wall_clock_step_moves_no_sleep() {
             sleep(secs(1)).await;
             ClockSim::current().step_wall(node, -3_600_000);
         },
-        async || {
+        || async {
             let wall = wall_ms();
             sleep(secs(2)).await;
             (Duration::from_nanos(true_ns()), wall_ms() - wall)
@@ -106,7 +107,7 @@ fn a_pause_holds_sleeps_back() {
     let (elapsed, overdue) = sim::run(Seed(1), || async {
         let handle = Handle::current();
         let node = handle.create_node().build();
-        let work = node.spawn_local(async {
+        let work = node.spawn(async {
             sleep(secs(1)).await;
             Duration::from_nanos(true_ns())
         });
@@ -127,7 +128,7 @@ fn a_pause_holds_sleeps_back() {
 fn an_interval_keeps_its_rhythm() {
     let ticks = on_node(
         |_| async {},
-        async || {
+        || async {
             let mut ticks = interval(secs(1));
             let first = ticks.tick().await;
             sleep(Duration::from_millis(300)).await;
