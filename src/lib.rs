@@ -1,6 +1,7 @@
 //! Scaffold.
 pub mod case;
 pub mod checker;
+pub mod etcd;
 pub mod history;
 pub mod net;
 pub mod plan;
