@@ -174,7 +174,12 @@ impl Session {
         self.shared().lease
     }
 
-    /// The time to live that etcd granted.
+    /// The time to live that etcd granted, in seconds.
+    pub fn ttl_s(&self) -> i64 {
+        self.shared().ttl_s
+    }
+
+    /// The time to live that etcd granted, as a span of time.
     pub fn ttl(&self) -> Duration {
         ttl_span(self.shared().ttl_s)
     }

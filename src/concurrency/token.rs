@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// Valid within one revision lineage of etcd (not across a restore that lowers revisions).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct FencingToken(i64);
+pub struct FencingToken(pub i64);
 
 impl FencingToken {
     /// The token for a create revision that was read from the owner's own key.
