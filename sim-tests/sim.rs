@@ -1,1 +1,3 @@
+//! Simulation tests (temporary root).
 
+mod tidy;

@@ -1,5 +1,13 @@
-//! Leasehold: lock correctness for etcd. (Scaffold.)
+//! Scaffold.
+pub mod case;
+pub mod checker;
 pub mod concurrency;
 pub mod history;
+pub mod net;
+pub mod plan;
+pub mod point;
 pub mod seed;
 pub mod time;
+pub(crate) mod cluster {
+    pub(crate) mod sim;
+}

@@ -1,1 +1,5 @@
-fn main(){}
+//! The `leasehold` program.
+
+fn main() -> std::process::ExitCode {
+    leasehold::cli::main()
+}

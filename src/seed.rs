@@ -103,6 +103,6 @@ mod tests {
     fn numbers_are_frozen() {
         let mut stream = Seed(42).stream("frozen");
         let drawn: Vec<u64> = (0..4).map(|_| stream.below(1000)).collect();
-        assert_eq!((drawn, stream.draws()), (vec![0, 0, 0, 0], 4));
+        assert_eq!((drawn, stream.draws()), (vec![520, 694, 818, 129], 4));
     }
 }

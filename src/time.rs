@@ -16,6 +16,9 @@ pub(crate) mod sim;
 #[cfg(not(madsim))]
 pub use real::*;
 #[cfg(madsim)]
+#[cfg_attr(not(feature = "cli"), allow(unused_imports))]
+pub(crate) use sim::stamp;
+#[cfg(madsim)]
 pub use sim::{
     Elapsed, Instant, Interval, MissedTickBehavior, Sleep, interval, interval_at, sleep,
     sleep_until, timeout, timeout_at, wall_ms,

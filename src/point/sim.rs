@@ -14,8 +14,8 @@ use madsim::{
     time::TimeHandle,
 };
 
-/// Told when a node was stopped at a point: the node, the index of the fault, the point.
-type Stopped = Arc<dyn Fn(NodeId, u32, &'static str) + Send + Sync>;
+/// Told when a node was stopped at a point; it has to resume the node after the pending length.
+pub(crate) type Stopped = Arc<dyn Fn(NodeId, &Pending, &'static str) + Send + Sync>;
 
 /// A pause that waits for a passage.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,19 +105,11 @@ impl PointSim {
 pub async fn reach(name: &'static str) {
     let node = plugin::node();
     let Some((pending, stopped)) = PointSim::current().pass(node, name) else { return };
-    let handle = Handle::current();
-    // A pause of the own node acts at the next await. The one who resumes lives elsewhere: a task
-    // of this node would be stopped with it.
-    handle.pause(node);
-    let supervisor = handle.clone();
-    handle.get_node(NodeId_ZERO()).map(|main| {
-        main.spawn(async move {
-            madsim::time::sleep(pending.length).await;
-            supervisor.resume(node);
-        })
-    });
+    // A pause of the own node acts at the next await. Whoever is told here resumes it: a task of
+    // this node could not, being stopped with it.
+    Handle::current().pause(node);
     if let Some(stopped) = stopped {
-        stopped(node, pending.fault, name);
+        stopped(node, &pending, name);
     }
     yield_now().await;
 }

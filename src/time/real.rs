@@ -11,3 +11,9 @@ pub fn wall_ms() -> i64 {
     let since = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
+
+/// Writes what a log line begins with: seconds of wall time since the Unix epoch.
+pub(crate) fn stamp(out: &mut dyn std::fmt::Write) -> std::fmt::Result {
+    let ms = wall_ms();
+    write!(out, "{}.{:03}", ms / 1000, ms % 1000)
+}

@@ -9,7 +9,8 @@ mod instant;
 mod interval;
 mod sleep;
 
-pub(crate) use clock::{ClockSim, arm, node_clock_reads, true_ns};
+use clock::arm;
+pub(crate) use clock::{ClockEffect, ClockSim, arm_at, true_ns};
 pub use instant::Instant;
 pub use interval::{Interval, MissedTickBehavior, interval, interval_at};
 pub use sleep::{Elapsed, Sleep, sleep, sleep_until, timeout, timeout_at};
@@ -19,3 +20,16 @@ pub use sleep::{Elapsed, Sleep, sleep, sleep_until, timeout, timeout_at};
 pub fn wall_ms() -> i64 {
     ClockSim::current().wall_ms(madsim::plugin::node())
 }
+
+/// Writes what a log line begins with: true time, the node, and the node's own clock.
+pub(crate) fn stamp(out: &mut dyn std::fmt::Write) -> std::fmt::Result {
+    let Some(time) = madsim::time::TimeHandle::try_current() else {
+        return out.write_str("     -      ");
+    };
+    let now = time.elapsed();
+    let (name, local) = ClockSim::current().peek(madsim::plugin::node());
+    write!(out, "{:12.6} {name:<9} {:12.6}", now.as_secs_f64(), local.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests;

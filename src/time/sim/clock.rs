@@ -25,38 +25,51 @@ pub(crate) struct ClockSim {
     nodes: Mutex<BTreeMap<NodeId, NodeClock>>,
 }
 
+/// How often a node has used a clock that was not true: the effect of clock faults.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ClockEffect {
+    /// Readings of the monotonic clock while its rate was not 1.
+    pub(crate) rated: u64,
+    /// Readings of the wall clock while it was off.
+    pub(crate) offset: u64,
+}
+
 /// One node's clocks: the monotonic one is a straight line from a base point until it is changed.
 struct NodeClock {
+    name: String,
     base_true: Duration,
     base_local: Duration,
     rate_permille: u32,
-    /// The machine sleeps: its monotonic clock stands still.
-    suspended: bool,
+    /// The rates that faults ask for: the clock runs at their product.
+    rates: Vec<u32>,
+    /// How many suspends lie on the machine: while there is one, the clock stands still.
+    suspends: u32,
     wall_offset_ms: i64,
-    /// The sleeps that wait on this clock: they are woken when it changes.
-    sleepers: BTreeMap<u64, Arc<AtomicWaker>>,
+    /// The sleeps that wait on this clock, with their deadlines: they are woken when it changes.
+    sleepers: BTreeMap<u64, (Duration, Arc<AtomicWaker>)>,
     next_sleeper: u64,
-    /// How often the node read its clock or armed a sleep while the clock was not true.
-    shifted_reads: u64,
+    effect: ClockEffect,
 }
 
 impl NodeClock {
     fn new(now: Duration) -> Self {
         NodeClock {
+            name: String::new(),
             base_true: now,
             base_local: now,
             rate_permille: TRUE_RATE,
-            suspended: false,
+            rates: Vec::new(),
+            suspends: 0,
             wall_offset_ms: 0,
             sleepers: BTreeMap::new(),
             next_sleeper: 0,
-            shifted_reads: 0,
+            effect: ClockEffect::default(),
         }
     }
 
     fn local(&self, now: Duration) -> Duration {
         let run = now.saturating_sub(self.base_true);
-        match (self.suspended, self.rate_permille) {
+        match (self.suspends > 0, self.rate_permille) {
             (true, _) => self.base_local,
             (false, TRUE_RATE) => self.base_local + run,
             (false, rate) => self.base_local + scale(run, rate, TRUE_RATE),
@@ -66,7 +79,7 @@ impl NodeClock {
     /// The true time at which this clock will show `local`; none while it stands still.
     fn true_time_of(&self, local: Duration) -> Option<Duration> {
         let left = local.saturating_sub(self.base_local);
-        match (self.suspended, self.rate_permille) {
+        match (self.suspends > 0, self.rate_permille) {
             (true, _) => None,
             (false, TRUE_RATE) => Some(self.base_true + left),
             // One nanosecond more, so that the division never ends just before the deadline.
@@ -77,19 +90,24 @@ impl NodeClock {
         }
     }
 
-    fn is_shifted(&self) -> bool {
-        self.suspended || self.rate_permille != TRUE_RATE || self.wall_offset_ms != 0
-    }
-
     /// Starts a new straight line at `now` and wakes every sleep, so that it arms itself anew.
     fn change(&mut self, now: Duration, change: impl FnOnce(&mut Self)) -> u64 {
         self.base_local = self.local(now);
         self.base_true = now;
         change(self);
-        for waker in self.sleepers.values() {
+        for (_, waker) in self.sleepers.values() {
             waker.wake();
         }
         self.sleepers.len() as u64
+    }
+}
+
+impl NodeClock {
+    fn multiply_rates(&mut self) {
+        let product = self.rates.iter().fold(u64::from(TRUE_RATE), |product, rate| {
+            product * u64::from(*rate) / u64::from(TRUE_RATE)
+        });
+        self.rate_permille = product.clamp(10, 100_000) as u32;
     }
 }
 
@@ -131,15 +149,10 @@ impl ClockSim {
         f(self.lock().entry(node).or_insert_with(|| NodeClock::new(now)), now)
     }
 
-    /// True time since the start of the run.
-    pub(crate) fn true_time(&self) -> Duration {
-        self.time.elapsed()
-    }
-
     /// The node's monotonic clock.
     pub(crate) fn local(&self, node: NodeId) -> Duration {
         self.with(node, |clock, now| {
-            clock.shifted_reads += u64::from(clock.is_shifted());
+            clock.effect.rated += u64::from(clock.rate_permille != TRUE_RATE);
             clock.local(now)
         })
     }
@@ -148,55 +161,103 @@ impl ClockSim {
     pub(crate) fn wall_ms(&self, node: NodeId) -> i64 {
         const EPOCH_MS: i64 = 1_767_225_600_000;
         self.with(node, |clock, now| {
-            clock.shifted_reads += u64::from(clock.is_shifted());
-            EPOCH_MS + clock.local(now).as_millis() as i64 + clock.wall_offset_ms
+            clock.effect.offset += u64::from(clock.wall_offset_ms != 0);
+            // The real-time clock of a machine goes on while its monotonic clock stands still.
+            EPOCH_MS + now.as_millis() as i64 + clock.wall_offset_ms
         })
     }
 
-    /// Lets the node's monotonic clock run at `permille` / 1,000 of true time from now on. Gives
-    /// the number of waiting sleeps that were moved.
-    pub(crate) fn set_rate(&self, node: NodeId, permille: u32) -> u64 {
-        self.with(node, |clock, now| clock.change(now, |clock| clock.rate_permille = permille.max(1)))
+    /// Names a node, for the log.
+    pub(crate) fn set_name(&self, node: NodeId, name: String) {
+        self.with(node, |clock, _| clock.name = name);
     }
 
-    /// Stops (or starts again) the node's monotonic clock. Gives the number of sleeps moved.
-    pub(crate) fn set_suspended(&self, node: NodeId, suspended: bool) -> u64 {
-        self.with(node, |clock, now| clock.change(now, |clock| clock.suspended = suspended))
+    /// The node's name and monotonic clock, for the log: reading it for that is no effect of a
+    /// fault, or the log would change the run.
+    pub(super) fn peek(&self, node: NodeId) -> (String, Duration) {
+        self.with(node, |clock, now| (clock.name.clone(), clock.local(now)))
     }
 
-    /// Moves the node's wall clock away from true time; its monotonic clock does not notice.
-    pub(crate) fn set_wall_offset(&self, node: NodeId, offset_ms: i64) {
-        self.with(node, |clock, _| clock.wall_offset_ms = offset_ms);
+    /// Lets the node's monotonic clock run at `permille` / 1,000 of its rate from now on.
+    pub(crate) fn add_rate(&self, node: NodeId, permille: u32) {
+        self.with(node, |clock, now| {
+            clock.change(now, |clock| {
+                clock.rates.push(permille);
+                clock.multiply_rates();
+            })
+        });
     }
 
-    /// Moves the node's wall clock by `step_ms` at once.
+    /// Takes a rate back.
+    pub(crate) fn remove_rate(&self, node: NodeId, permille: u32) {
+        self.with(node, |clock, now| {
+            clock.change(now, |clock| {
+                if let Some(index) = clock.rates.iter().position(|rate| *rate == permille) {
+                    clock.rates.remove(index);
+                }
+                clock.multiply_rates();
+            })
+        });
+    }
+
+    /// Stops the node's monotonic clock. Gives the number of waiting sleeps that this moves.
+    pub(crate) fn suspend(&self, node: NodeId) -> u64 {
+        self.with(node, |clock, now| clock.change(now, |clock| clock.suspends += 1))
+    }
+
+    /// Takes one suspend back.
+    pub(crate) fn wake_up(&self, node: NodeId) {
+        self.with(node, |clock, now| {
+            clock.change(now, |clock| clock.suspends = clock.suspends.saturating_sub(1))
+        });
+    }
+
+    /// Moves the node's wall clock by `step_ms`; its monotonic clock does not notice.
     pub(crate) fn step_wall(&self, node: NodeId, step_ms: i64) {
         self.with(node, |clock, _| clock.wall_offset_ms += step_ms);
     }
 
-    pub(super) fn true_time_of(&self, node: NodeId, local: Duration) -> Option<Duration> {
-        self.with(node, |clock, _| {
-            clock.shifted_reads += u64::from(clock.is_shifted());
-            clock.true_time_of(local)
+    /// What clock faults have done to the node since the start.
+    pub(crate) fn effect(&self, node: NodeId) -> ClockEffect {
+        self.with(node, |clock, _| clock.effect)
+    }
+
+    /// How many of the node's sleeps have come due and have not ended: it stands still.
+    pub(crate) fn overdue(&self, node: NodeId) -> u64 {
+        self.with(node, |clock, now| {
+            let local = clock.local(now);
+            clock.sleepers.values().filter(|(deadline, _)| *deadline <= local).count() as u64
         })
     }
 
-    pub(super) fn add_sleeper(&self, node: NodeId, waker: Arc<AtomicWaker>) -> u64 {
+    pub(super) fn true_time_of(&self, node: NodeId, local: Duration) -> Option<Duration> {
+        self.with(node, |clock, _| clock.true_time_of(local))
+    }
+
+    pub(super) fn add_sleeper(
+        &self,
+        node: NodeId,
+        deadline: Duration,
+        waker: Arc<AtomicWaker>,
+    ) -> u64 {
         self.with(node, |clock, _| {
             clock.next_sleeper += 1;
-            clock.sleepers.insert(clock.next_sleeper, waker);
+            clock.sleepers.insert(clock.next_sleeper, (deadline, waker));
             clock.next_sleeper
         })
+    }
+
+    pub(super) fn move_sleeper(&self, node: NodeId, sleeper: u64, deadline: Duration) {
+        self.with(node, |clock, _| {
+            if let Some(entry) = clock.sleepers.get_mut(&sleeper) {
+                entry.0 = deadline;
+            }
+        });
     }
 
     pub(super) fn remove_sleeper(&self, node: NodeId, sleeper: u64) {
         self.with(node, |clock, _| clock.sleepers.remove(&sleeper));
     }
-}
-
-/// How often the node has used a clock that was not true: the effect of a clock fault.
-pub(crate) fn node_clock_reads(node: NodeId) -> u64 {
-    ClockSim::current().with(node, |clock, _| clock.shifted_reads)
 }
 
 /// True time since the start of the run, in nanoseconds.
@@ -207,13 +268,15 @@ pub(crate) fn true_ns() -> u64 {
 /// Wakes `waker` at the given true time (at the earliest one millisecond from now, as tokio does).
 ///
 /// The runtime offers no bare timer: polling a sleep once leaves its timer behind, and that timer
-/// holds the waker.
-pub(crate) fn arm(at: Duration, waker: &Waker) {
-    let time = TimeHandle::current();
+/// holds the waker. It is called within the runtime's own tick, so `waker` must arm nothing itself.
+pub(crate) fn arm_at(time: &TimeHandle, at: Duration, waker: &Waker) {
     let wait = at.saturating_sub(time.elapsed());
     let sleep = pin!(time.sleep(wait));
-    let done = sleep.poll(&mut Context::from_waker(waker));
-    if done.is_ready() {
+    if sleep.poll(&mut Context::from_waker(waker)).is_ready() {
         waker.wake_by_ref();
     }
+}
+
+pub(super) fn arm(clocks: &ClockSim, at: Duration, waker: &Waker) {
+    arm_at(&clocks.time, at, waker);
 }

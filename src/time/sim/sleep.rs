@@ -69,6 +69,7 @@ impl Sleep {
         this.deadline = deadline;
         if let Some(armed) = &mut this.state {
             armed.at = None;
+            armed.clocks.move_sleeper(this.node, armed.sleeper, deadline.local());
         }
     }
 }
@@ -85,10 +86,10 @@ impl Future for Sleep {
         if clocks.local(this.node) >= this.deadline.local() {
             return Poll::Ready(());
         }
-        let node = this.node;
+        let (node, deadline) = (this.node, this.deadline);
         let armed = this.state.get_or_insert_with(|| {
             let waker = Arc::new(AtomicWaker::new());
-            let sleeper = clocks.add_sleeper(node, waker.clone());
+            let sleeper = clocks.add_sleeper(node, deadline.local(), waker.clone());
             let timer = Waker::from(Arc::new(Timer(waker.clone())));
             Armed { clocks: clocks.clone(), at: None, waker, timer, sleeper }
         });
@@ -97,7 +98,7 @@ impl Future for Sleep {
         if at != armed.at {
             armed.at = at;
             if let Some(at) = at {
-                arm(at, &armed.timer);
+                arm(&clocks, at, &armed.timer);
             }
         }
         Poll::Pending
@@ -132,10 +133,7 @@ pub fn timeout<F: Future>(
 }
 
 /// Runs the future until the node's clock shows `deadline`.
-pub async fn timeout_at<F: Future>(
-    deadline: Instant,
-    future: F,
-) -> Result<F::Output, Elapsed> {
+pub async fn timeout_at<F: Future>(deadline: Instant, future: F) -> Result<F::Output, Elapsed> {
     let mut future = pin!(future);
     let mut sleep = pin!(sleep_until(deadline));
     std::future::poll_fn(|cx| {

@@ -1,0 +1,146 @@
+//! The command line: arguments in, text and an exit status out.
+//!
+//! Only this module and `testing` read the environment and the wall clock, write files and print.
+//! Exit status of the commands that judge: 0 pass, 1 violation, 2 usage, 3 harness error, 4 unknown
+//! or not run; over many runs the worst in the order 3, 1, 4, 0.
+
+#[cfg(madsim)]
+mod demo;
+#[cfg(madsim)]
+mod explore;
+mod log;
+#[cfg(madsim)]
+mod progress;
+#[cfg(madsim)]
+mod replay;
+
+use std::{ffi::OsString, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+
+/// The request could not be understood.
+const USAGE: u8 = 2;
+
+/// Which build this is, for `--version`.
+#[cfg(madsim)]
+const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " (simulation build)");
+#[cfg(not(madsim))]
+const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " (real build)");
+
+/// Lock correctness for etcd: explore, demonstrate and replay runs of a simulated cluster.
+#[derive(Debug, Parser)]
+#[command(name = "leasehold", version = BUILD, disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run many seeds of a scenario under faults, and judge each.
+    Explore(ExploreArguments),
+    /// Tell contrib/lock's story in simulation, and what the original hides.
+    Demo(DemoArguments),
+    /// Run one case again and print its timeline.
+    Replay(ReplayArguments),
+}
+
+#[derive(Debug, clap::Args)]
+struct ExploreArguments {
+    /// How many seeds from 0 on, or a range A..B (B not included).
+    #[arg(long, default_value = "1000", value_name = "N|A..B")]
+    seeds: String,
+    /// How many runs at a time [default: the number of cores].
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// fenced-lock or calm.
+    #[arg(long, default_value = "fenced-lock", value_name = "NAME")]
+    scenario: String,
+    /// The storage's guard: unfenced, equal or monotonic.
+    #[arg(long, default_value = "monotonic", value_name = "GUARD")]
+    guard: String,
+    /// What goes to the storage as the token: revision or lease.
+    #[arg(long, default_value = "revision", value_name = "TOKEN")]
+    token: String,
+    /// How many clients contend.
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    clients: u8,
+    /// Stop at the first seed that does not pass.
+    #[arg(long)]
+    fail_fast: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct DemoArguments {
+    /// How client 1 loses its lease: revoke, expiry or pause.
+    #[arg(long, default_value = "pause", value_name = "HOW")]
+    by: String,
+}
+
+#[derive(Debug, clap::Args)]
+struct ReplayArguments {
+    /// The token that a failing run has printed.
+    token: String,
+}
+
+/// The whole program.
+pub fn main() -> ExitCode {
+    log::init();
+    ExitCode::from(run(std::env::args_os()))
+}
+
+/// Runs the program with these arguments; the result is its exit status.
+fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => dispatch(arguments.command),
+        Err(error) if !error.use_stderr() => {
+            out(format_args!("{}", error.to_string().trim_end()));
+            0
+        }
+        Err(error) => {
+            let text = error.to_string();
+            let first = text.lines().next().unwrap_or("error: no command given");
+            usage(format_args!("{}", first.trim_start_matches("error: ")))
+        }
+    }
+}
+
+#[cfg(madsim)]
+fn dispatch(command: Command) -> u8 {
+    match command {
+        Command::Explore(arguments) => explore::run(&arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
+    }
+}
+
+#[cfg(not(madsim))]
+fn dispatch(command: Command) -> u8 {
+    let name = match command {
+        Command::Explore(_) => "explore",
+        Command::Demo(_) => "demo",
+        Command::Replay(_) => "replay",
+    };
+    usage(format_args!(
+        "`{name}` runs in simulation only and this is the real build: use `cargo run --release -- {name}` \
+         without RUSTFLAGS of your own"
+    ))
+}
+
+/// Says in one line what is wrong with the request.
+fn usage(message: std::fmt::Arguments<'_>) -> u8 {
+    err(format_args!("error: {message} (see --help)"));
+    USAGE
+}
+
+/// Prints a line. A reader that has gone away (`| head`) is no error of ours.
+fn out(line: std::fmt::Arguments<'_>) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// Prints a line to standard error.
+fn err(line: std::fmt::Arguments<'_>) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "{line}");
+}

@@ -1,0 +1,279 @@
+//! The simulated cluster: one etcd member, one storage, n clients, and the hands on them.
+//!
+//! [`sim::run`] is the one place that makes runtimes. [`Cluster`] starts, kills, pauses and cuts
+//! nodes by name and records what it does; it decides nothing and judges nothing.
+
+pub(crate) mod sim;
+mod truth;
+
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    future::Future,
+    net::{IpAddr, Ipv4Addr},
+    rc::Rc,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use madsim::{
+    runtime::{Handle, NodeHandle},
+    task::{JoinHandle, NodeId},
+};
+
+use crate::{
+    etcd::server::{self as etcd_server, MemberOptions, MemberState},
+    history::{EventKind, NodeName, Recorder},
+    net::{NetSim, TcpListener},
+    seed::Seed,
+    storage::{self, Limits, Service, StateMachine},
+    time::sim::{ClockSim, true_ns},
+};
+
+use self::truth::Truth;
+
+/// The name of the lock that protects the storage; its queue is the keys `/lock/…` in etcd.
+pub(crate) const LOCK_NAME: &str = "/lock";
+/// What that lock protects, by the storage's name for it.
+pub(crate) const DOMAIN: &str = "lock";
+const ETCD_PORT: u16 = 2379;
+const STORAGE_PORT: u16 = 8080;
+
+/// What the cluster is made of.
+pub(crate) struct ClusterOptions {
+    /// How many clients.
+    pub(crate) clients: u8,
+    /// How long a message takes when nothing disturbs it.
+    pub(crate) latency: (Duration, Duration),
+    /// The storage's state machine.
+    pub(crate) storage: Box<dyn StateMachine>,
+}
+
+/// A running cluster. Cloning gives another handle of the same cluster.
+#[derive(Clone)]
+pub(crate) struct Cluster {
+    inner: Rc<Inner>,
+}
+
+struct Inner {
+    handle: Handle,
+    recorder: Recorder,
+    nodes: BTreeMap<NodeName, NodeId>,
+    member: Arc<MemberState>,
+    service: Arc<Service>,
+    net: Arc<NetSim>,
+    clocks: Arc<ClockSim>,
+    /// How many faults hold a node; it goes on when there is none left.
+    held: RefCell<BTreeMap<NodeName, u32>>,
+    down: RefCell<BTreeMap<NodeName, bool>>,
+}
+
+impl Cluster {
+    /// Makes the nodes and starts the servers.
+    pub(crate) fn start(seed: Seed, options: ClusterOptions, recorder: Recorder) -> Cluster {
+        let handle = Handle::current();
+        let net = NetSim::current();
+        let mut names = vec![NodeName::Etcd(1), NodeName::Storage, NodeName::Nemesis];
+        names.extend((1..=options.clients).map(NodeName::Client));
+        let mut nodes = BTreeMap::new();
+        for name in names {
+            let node = handle.create_node().name(name.to_string()).build();
+            net.set_address(node.id(), address(name));
+            ClockSim::current().set_name(node.id(), name.to_string());
+            nodes.insert(name, node.id());
+        }
+        configure_net(&net, seed, options.latency, &recorder);
+        let truth = |node| Arc::new(Truth::new(recorder.clone(), node));
+        let service = Service::new(
+            options.storage,
+            truth(NodeName::Storage),
+            Limits::default(),
+        );
+        let cluster = Cluster {
+            inner: Rc::new(Inner {
+                handle,
+                recorder: recorder.clone(),
+                nodes,
+                member: Arc::new(MemberState::new(member_options())),
+                service: Arc::new(service),
+                net,
+                clocks: ClockSim::current(),
+                held: RefCell::default(),
+                down: RefCell::default(),
+            }),
+        };
+        cluster.start_etcd(truth(NodeName::Etcd(1)));
+        cluster.start_storage();
+        cluster
+    }
+
+    fn start_etcd(&self, truth: Arc<Truth>) {
+        let member = self.inner.member.clone();
+        self.spawn(NodeName::Etcd(1), async move {
+            if let Err(error) = etcd_server::serve(member_options(), member, truth).await {
+                panic!("the etcd member cannot serve: {error}");
+            }
+        });
+    }
+
+    fn start_storage(&self) {
+        let service = self.inner.service.clone();
+        self.spawn(NodeName::Storage, async move {
+            let address = format!("{}:{STORAGE_PORT}", address(NodeName::Storage));
+            match TcpListener::bind(&address).await {
+                Ok(listener) => {
+                    storage::server::serve(listener, service, std::future::pending()).await;
+                }
+                Err(error) => panic!("the storage cannot listen on {address}: {error}"),
+            }
+        });
+    }
+
+    /// The endpoints of etcd, as a client is given them.
+    pub(crate) fn etcd_endpoints(&self) -> Vec<String> {
+        vec![format!("http://{}:{ETCD_PORT}", address(NodeName::Etcd(1)))]
+    }
+
+    /// The storage's URL.
+    pub(crate) fn storage_url(&self) -> String {
+        format!("http://{}:{STORAGE_PORT}", address(NodeName::Storage))
+    }
+
+    /// The record of the run.
+    pub(crate) fn recorder(&self) -> &Recorder {
+        &self.inner.recorder
+    }
+
+    /// Records that something happened on a node, now.
+    pub(crate) fn record(&self, node: NodeName, kind: EventKind) -> u64 {
+        self.inner.recorder.record(true_ns(), node, kind)
+    }
+
+    /// Runs a future on a node.
+    pub(crate) fn spawn<F>(&self, node: NodeName, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.node_handle(node).spawn(future)
+    }
+
+    fn node_handle(&self, node: NodeName) -> NodeHandle {
+        self.inner.handle.get_node(self.id(node)).expect("the cluster made this node")
+    }
+
+    /// The runtime's name of a node.
+    ///
+    /// # Panics
+    /// If there is no such node: a plan is validated against the topology before it runs.
+    pub(crate) fn id(&self, node: NodeName) -> NodeId {
+        self.inner.nodes[&node]
+    }
+
+    /// Our name of a node.
+    pub(crate) fn name(&self, id: NodeId) -> Option<NodeName> {
+        self.inner.nodes.iter().find(|(_, node)| **node == id).map(|(name, _)| *name)
+    }
+
+    /// The network.
+    pub(crate) fn net(&self) -> &NetSim {
+        &self.inner.net
+    }
+
+    /// The clocks.
+    pub(crate) fn clocks(&self) -> &ClockSim {
+        &self.inner.clocks
+    }
+
+    /// The etcd member's durable state.
+    pub(crate) fn member(&self) -> &MemberState {
+        &self.inner.member
+    }
+
+    /// Stops a node's tasks. Faults may overlap: each `pause` needs a `resume` of its own.
+    pub(crate) fn pause(&self, node: NodeName) {
+        self.count_pause(node);
+        self.inner.handle.pause(self.id(node));
+    }
+
+    /// Counts a pause that has been done already, at a code point.
+    pub(crate) fn count_pause(&self, node: NodeName) {
+        *self.inner.held.borrow_mut().entry(node).or_default() += 1;
+    }
+
+    /// Takes one pause back; the node goes on when none is left.
+    pub(crate) fn resume(&self, node: NodeName) {
+        let mut held = self.inner.held.borrow_mut();
+        let count = held.entry(node).or_default();
+        *count = count.saturating_sub(1);
+        if *count == 0 {
+            self.inner.handle.resume(self.id(node));
+        }
+    }
+
+    /// Kills a node's process: its tasks are dropped, its connections end.
+    pub(crate) fn kill(&self, node: NodeName) {
+        self.inner.down.borrow_mut().insert(node, true);
+        self.inner.handle.kill(self.id(node));
+        self.record(node, EventKind::Killed);
+    }
+
+    /// Lets a killed node run again, with nothing on it.
+    pub(crate) fn restart(&self, node: NodeName) {
+        self.inner.handle.restart(self.id(node));
+        self.inner.down.borrow_mut().insert(node, false);
+        self.record(node, EventKind::Restarted);
+        if self.inner.held.borrow().get(&node).is_some_and(|count| *count > 0) {
+            self.inner.handle.pause(self.id(node));
+        }
+    }
+
+    /// Whether the node's process is dead.
+    pub(crate) fn is_down(&self, node: NodeName) -> bool {
+        self.inner.down.borrow().get(&node).copied().unwrap_or(false)
+    }
+
+    /// How many requests the servers have answered so far: etcd's and the storage's.
+    pub(crate) fn requests(&self) -> (u64, u64) {
+        (self.inner.member.requests(), self.inner.service.requests())
+    }
+
+    /// Kills every node. A run must end with this, or the runtime keeps their memory.
+    pub(crate) async fn shut_down(&self) {
+        for id in self.inner.nodes.values() {
+            self.inner.handle.kill(*id);
+        }
+        madsim::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+fn member_options() -> MemberOptions {
+    MemberOptions {
+        address: format!("{}:{ETCD_PORT}", address(NodeName::Etcd(1))),
+        ..MemberOptions::default()
+    }
+}
+
+fn address(node: NodeName) -> IpAddr {
+    let (net, host) = match node {
+        NodeName::Nemesis => (0, 1),
+        NodeName::Etcd(n) => (1, n),
+        NodeName::Storage => (2, 1),
+        NodeName::Client(n) => (3, n),
+    };
+    Ipv4Addr::new(10, 0, net, host).into()
+}
+
+fn configure_net(net: &NetSim, seed: Seed, latency: (Duration, Duration), recorder: &Recorder) {
+    let stream = Arc::new(Mutex::new(seed.stream("net")));
+    let below = Box::new(move |n| {
+        stream.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).below(n)
+    });
+    let recorder = recorder.clone();
+    let told = Arc::new(move |src: NodeId, dst: NodeId, connection, size, at| {
+        // Node ids count from 1 in the order of creation, which is ours.
+        let ends = [&src, &dst].map(|id| id.to_string().parse().unwrap_or(u64::MAX));
+        recorder.mix("delivery", &[ends[0], ends[1], connection, size, at]);
+    });
+    net.configure(below, latency, told);
+}

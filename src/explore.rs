@@ -1,0 +1,134 @@
+//! Runs many seeds in parallel and adds up what they showed.
+//!
+//! The sum does not depend on the number of jobs: results are added in the order of their seeds.
+
+mod summary;
+
+use std::{
+    collections::BTreeMap,
+    ops::Range,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc,
+    },
+    thread,
+};
+
+pub use summary::{Failure, Summary};
+
+use crate::{
+    case::{Case, CaseOptions},
+    judge::{Judged, judge},
+    runner::{self, MakeStorage, RunError},
+    scenario::{self, ChoiceError},
+    seed::Seed,
+};
+
+/// A panicked run leaks its memory: after so many of them there is no point in going on.
+const HARNESS_ERRORS_MAX: u64 = 10;
+/// More jobs than this are refused.
+pub const JOBS_MAX: usize = 1024;
+
+/// What to explore.
+#[derive(Clone)]
+pub struct ExploreOptions {
+    /// The name of the scenario.
+    pub scenario: String,
+    /// Guard, token, clients.
+    pub options: CaseOptions,
+    /// Which seeds.
+    pub seeds: Range<u64>,
+    /// How many runs at a time.
+    pub jobs: usize,
+    /// Whether to stop at the first seed that does not pass.
+    pub fail_fast: bool,
+    /// Another storage than the scenario's.
+    pub storage: Option<MakeStorage>,
+}
+
+impl std::fmt::Debug for ExploreOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ExploreOptions")
+            .field("scenario", &self.scenario)
+            .field("options", &self.options)
+            .field("seeds", &self.seeds)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One run and what the judge said of it.
+pub type Outcome = Result<Judged, (Case, RunError)>;
+
+/// Runs a case and judges it.
+pub fn run_and_judge(case: &Case, storage: Option<&MakeStorage>) -> Outcome {
+    let run = match storage {
+        Some(make) => runner::run_with(case, make.clone()),
+        None => runner::run(case),
+    };
+    run.map(judge).map_err(|error| (case.clone(), error))
+}
+
+/// Runs all seeds. `progress` is told after each run, in the order of the seeds; `stop` ends the
+/// exploration early, with the sum so far.
+pub fn explore(
+    options: &ExploreOptions,
+    stop: &AtomicBool,
+    mut progress: impl FnMut(&Summary),
+) -> Result<Summary, ChoiceError> {
+    let scenario = scenario::find(&options.scenario)?;
+    let first = scenario.case(Seed(options.seeds.start), options.options.clone());
+    scenario::resolve(&first)?;
+    let mut summary = Summary::new(first.scenario.clone(), options.options.clone());
+    let next = AtomicU64::new(options.seeds.start);
+    let done = AtomicBool::new(false);
+    let over = || done.load(Ordering::Relaxed) || stop.load(Ordering::Relaxed);
+    let (results, incoming) = mpsc::sync_channel::<(u64, Outcome)>(64);
+    thread::scope(|scope| {
+        for _ in 0..options.jobs.clamp(1, JOBS_MAX) {
+            let (results, next) = (results.clone(), &next);
+            scope.spawn(move || {
+                while !over() {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= options.seeds.end {
+                        return;
+                    }
+                    let case = scenario.case(Seed(seed), options.options.clone());
+                    let outcome = run_and_judge(&case, options.storage.as_ref());
+                    if results.send((seed, outcome)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(results);
+        let mut waiting = BTreeMap::new();
+        let mut expected = options.seeds.start;
+        for (seed, outcome) in incoming {
+            waiting.insert(seed, outcome);
+            while let Some(outcome) = waiting.remove(&expected) {
+                expected += 1;
+                if done.load(Ordering::Relaxed) {
+                    continue;
+                }
+                summary.add(outcome);
+                progress(&summary);
+                let failed = options.fail_fast && !summary.failures.is_empty();
+                if failed || summary.harness_errors >= HARNESS_ERRORS_MAX {
+                    done.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+    });
+    summary.interrupted = stop.load(Ordering::Relaxed);
+    Ok(summary)
+}
+
+/// A storage for every run of an exploration.
+pub fn storage<S, F>(make: F) -> MakeStorage
+where
+    S: crate::storage::StateMachine + 'static,
+    F: Fn() -> S + Send + Sync + 'static,
+{
+    Arc::new(move || Box::new(make()))
+}

@@ -1,0 +1,51 @@
+//! Pauses at a named code point: the narrow windows are hit on purpose, not by luck.
+
+use super::{Begun, Family};
+use crate::{
+    plan::FaultKind,
+    point::{Pending, PointSim},
+};
+
+/// The points that a drawn plan may name: those that a client passes. The windows between a check
+/// and the write that relies on it come first, and more than once, so that they are drawn more often.
+pub const POINTS: [&str; 12] = [
+    "client.before_write",
+    "client.before_write",
+    "client.before_write",
+    "client.after_lock",
+    "client.after_lock",
+    "client.after_enter",
+    "mutex.after_enqueue",
+    "mutex.before_wait",
+    "mutex.after_wait",
+    "mutex.before_unlock",
+    "session.before_renew",
+    "session.after_grant",
+];
+
+pub(super) const POINT_PAUSE: Family = Family {
+    name: "point-pause",
+    help: "a node stops at a named code point, such as between the check and the write",
+    effect: "timers that came due and messages that arrived while it stood still",
+    weight: 5,
+    length_ms: (1500, 8000),
+    colour: "#ea580c",
+    draw: |stream, shape| FaultKind::PointPause {
+        node: shape.client(stream),
+        point: (*stream.pick(&POINTS)).to_owned(),
+        occurrence: stream.between(1, 6) as u32,
+    },
+    begin: |cluster, index, fault| match &fault.kind {
+        FaultKind::PointPause { node, point, occurrence } => {
+            let pending = Pending {
+                fault: index,
+                point: point.clone(),
+                occurrence: *occurrence,
+                length: fault.length(),
+            };
+            PointSim::current().wait_for(cluster.id(*node), pending);
+            Begun::Armed
+        }
+        _ => Begun::Skipped("not a pause at a point"),
+    },
+};

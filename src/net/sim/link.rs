@@ -1,0 +1,103 @@
+//! One direction between two nodes: cuts, delays, and what they did.
+
+use std::{sync::Arc, task::Waker, time::Duration};
+
+use madsim::task::NodeId;
+
+use super::{NetSim, pipe::Pipe};
+use crate::time::sim::arm_at;
+
+/// The longest time that a held message takes to be sent again after a cut has healed: TCP's
+/// retransmission timer backs off while the link is cut.
+const RETRANSMISSION_MAX: Duration = Duration::from_secs(1);
+
+/// What faults have done to a link since the start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct LinkEffect {
+    /// Messages (and connection attempts) that a cut held back.
+    pub(crate) held: u64,
+    /// Messages that a delay made late.
+    pub(crate) delayed: u64,
+}
+
+/// The state of one direction.
+#[derive(Default)]
+pub(super) struct Link {
+    /// How many cuts lie on it: it is open when there is none.
+    cuts: u32,
+    /// The sum of the delays that lie on it.
+    delay: Duration,
+    effect: LinkEffect,
+    /// Connections that have messages waiting for the link to open.
+    holding: Vec<Arc<Pipe>>,
+    /// Connection attempts that wait for it.
+    waiting: Vec<Waker>,
+}
+
+impl Link {
+    pub(super) fn is_cut(&self) -> bool {
+        self.cuts > 0
+    }
+
+    pub(super) fn count_delay(&mut self) -> Duration {
+        self.effect.delayed += u64::from(!self.delay.is_zero());
+        self.delay
+    }
+
+    pub(super) fn hold(&mut self, pipe: &Arc<Pipe>) {
+        self.effect.held += 1;
+        if !self.holding.iter().any(|held| Arc::ptr_eq(held, pipe)) {
+            self.holding.push(pipe.clone());
+        }
+    }
+
+    pub(super) fn wait(&mut self, waker: &Waker) {
+        self.effect.held += 1;
+        self.waiting.push(waker.clone());
+    }
+}
+
+impl NetSim {
+    /// Cuts the direction from `src` to `dst`: messages are held until it is open again.
+    pub(crate) fn cut(&self, src: NodeId, dst: NodeId) {
+        self.lock().links.entry((src, dst)).or_default().cuts += 1;
+    }
+
+    /// Takes one cut back. When none is left, held messages are sent again, each connection after
+    /// a retransmission time of its own.
+    pub(crate) fn mend(&self, src: NodeId, dst: NodeId) {
+        let mut inner = self.lock();
+        let Some(link) = inner.links.get_mut(&(src, dst)) else { return };
+        link.cuts = link.cuts.saturating_sub(1);
+        if link.cuts > 0 {
+            return;
+        }
+        let holding = std::mem::take(&mut link.holding);
+        let waiting = std::mem::take(&mut link.waiting);
+        let now = self.time.elapsed();
+        for pipe in holding {
+            let resent = now + inner.draw(Duration::ZERO, RETRANSMISSION_MAX);
+            for arrival in pipe.release(|| resent + inner.latency(src, dst)) {
+                arm_at(&self.time, arrival, pipe.timer());
+            }
+        }
+        waiting.into_iter().for_each(Waker::wake);
+    }
+
+    /// Makes each message from `src` to `dst` take this much longer, on top of other delays.
+    pub(crate) fn add_delay(&self, src: NodeId, dst: NodeId, delay: Duration) {
+        self.lock().links.entry((src, dst)).or_default().delay += delay;
+    }
+
+    /// Takes a delay back; messages under way keep their time.
+    pub(crate) fn remove_delay(&self, src: NodeId, dst: NodeId, delay: Duration) {
+        let mut inner = self.lock();
+        let link = inner.links.entry((src, dst)).or_default();
+        link.delay = link.delay.saturating_sub(delay);
+    }
+
+    /// What faults have done to the direction from `src` to `dst` since the start.
+    pub(crate) fn effect(&self, src: NodeId, dst: NodeId) -> LinkEffect {
+        self.lock().links.get(&(src, dst)).map(|link| link.effect).unwrap_or_default()
+    }
+}

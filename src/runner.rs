@@ -1,0 +1,199 @@
+//! One run: setup, traffic with faults, heal, settle, final reads.
+//!
+//! The five phases are the story of every run. What comes out is a record; judging it is the next
+//! step and needs nothing of this.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use madsim::task::JoinHandle;
+
+use crate::{
+    case::Case,
+    cluster::{Cluster, ClusterOptions, sim},
+    fault::Injector,
+    history::{EventKind, History, NodeName, Phase, Recorder, hash::RunHash},
+    scenario::{ChoiceError, Resolved, resolve},
+    storage::{self, ClientOptions, StateMachine, Store},
+    time::{sim::true_ns, sleep, timeout},
+    workload::{self, Ids, Process},
+};
+
+pub use crate::cluster::sim::HarnessError;
+
+/// Clients must be done this long after everything healed: a lease, its queue, and all time-outs.
+const SETTLE_MAX: Duration = Duration::from_secs(90);
+
+/// What a run left behind.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// What was run.
+    pub case: Case,
+    /// What happened.
+    pub history: History,
+    /// The hash of all that happened.
+    pub hash: RunHash,
+    /// How long it was, in simulated time.
+    pub simulated: Duration,
+    /// Requests that etcd and the storage answered, together.
+    pub requests: u64,
+}
+
+/// Why a case gave no run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// The case names something that is not there, or its plan makes no sense.
+    #[error(transparent)]
+    Case(#[from] ChoiceError),
+    /// The harness, or code under test, broke.
+    #[error(transparent)]
+    Harness(#[from] HarnessError),
+}
+
+/// Makes the storage's state machine for a run.
+pub type MakeStorage = Arc<dyn Fn() -> Box<dyn StateMachine> + Send + Sync>;
+
+/// Runs a case against the storage that it names.
+pub fn run(case: &Case) -> Result<Run, RunError> {
+    let guard = resolve(case)?.guard;
+    run_with(case, Arc::new(move || Box::new(Store::new(guard.build()))))
+}
+
+/// Runs a case against a storage of the caller's.
+pub fn run_with(case: &Case, make_storage: MakeStorage) -> Result<Run, RunError> {
+    let resolved = resolve(case)?;
+    let owned = case.clone();
+    let done = sim::run(case.seed, move || phases(owned, resolved, make_storage))?;
+    Ok(done?)
+}
+
+async fn phases(
+    case: Case,
+    resolved: Resolved,
+    make_storage: MakeStorage,
+) -> Result<Run, HarnessError> {
+    let recorder = Recorder::default();
+    let phase = |phase| recorder.record(true_ns(), NodeName::Nemesis, EventKind::Phase(phase));
+
+    phase(Phase::Setup);
+    let options = ClusterOptions {
+        clients: case.options.clients,
+        latency: resolved.scenario.latency,
+        storage: make_storage(),
+    };
+    let cluster = Cluster::start(case.seed, options, recorder.clone());
+    let mut clients = Clients::new(&cluster, &case, resolved.token, resolved.workload.client);
+    // Servers bind within their first steps; clients try again if they come too early.
+    sleep(Duration::from_millis(5)).await;
+
+    phase(Phase::Traffic);
+    let mut injector = Injector::new(cluster.clone(), &case.plan);
+    clients.start_all();
+    run_traffic(&mut injector, &mut clients, resolved.scenario.traffic).await;
+
+    phase(Phase::Heal);
+    clients.ids.stop();
+    injector.heal();
+    clients.start_missing();
+
+    phase(Phase::Settle);
+    let settled = timeout(SETTLE_MAX, clients.join()).await;
+
+    phase(Phase::FinalReads);
+    if settled.is_ok() {
+        final_reads(&cluster, &case, &resolved).await;
+    }
+    let (etcd, storage) = cluster.requests();
+    cluster.shut_down().await;
+    let (history, hash) = recorder.finish();
+    let simulated = Duration::from_nanos(true_ns());
+    Ok(Run { case, history, hash, simulated, requests: etcd + storage })
+}
+
+/// Restarted clients get their work back while the plan is executed.
+async fn run_traffic(injector: &mut Injector, clients: &mut Clients, length: Duration) {
+    const STEP: Duration = Duration::from_millis(500);
+    let mut at = Duration::ZERO;
+    while at < length {
+        at = (at + STEP).min(length);
+        injector.run(at).await;
+        clients.start_missing();
+    }
+}
+
+/// The client processes of a run.
+struct Clients {
+    cluster: Cluster,
+    case: Case,
+    token: workload::TokenKind,
+    work: fn(Process) -> workload::Life,
+    ids: Arc<Ids>,
+    running: BTreeMap<u8, (u32, JoinHandle<()>)>,
+}
+
+impl Clients {
+    fn new(
+        cluster: &Cluster,
+        case: &Case,
+        token: workload::TokenKind,
+        work: fn(Process) -> workload::Life,
+    ) -> Self {
+        Clients {
+            cluster: cluster.clone(),
+            case: case.clone(),
+            token,
+            work,
+            ids: Arc::default(),
+            running: BTreeMap::new(),
+        }
+    }
+
+    fn start_all(&mut self) {
+        for client in 1..=self.case.options.clients {
+            self.start(client, 1);
+        }
+    }
+
+    fn start(&mut self, client: u8, life: u32) {
+        let seed = self.case.seed;
+        let process =
+            workload::process(&self.cluster, seed, client, life, self.token, &self.ids);
+        let node = NodeName::Client(client);
+        let handle = self.cluster.spawn(node, (self.work)(process));
+        self.running.insert(client, (life, handle));
+    }
+
+    /// Starts the clients anew whose process was killed and whose node is up again.
+    fn start_missing(&mut self) {
+        for client in 1..=self.case.options.clients {
+            let ended = self.running.get(&client).filter(|(_, handle)| handle.is_finished());
+            let life = ended.map(|(life, _)| *life);
+            let down = self.cluster.is_down(NodeName::Client(client));
+            if let Some(life) = life.filter(|_| !down) {
+                self.start(client, life + 1);
+            }
+        }
+    }
+
+    async fn join(&mut self) {
+        for (_, handle) in self.running.values_mut() {
+            // An aborted life has nothing to say; its history is complete as it is.
+            let _ = handle.await;
+        }
+    }
+}
+
+/// Reads every key once more, from a node that no fault has touched.
+async fn final_reads(cluster: &Cluster, case: &Case, resolved: &Resolved) {
+    let ids = Arc::default();
+    let keys = resolved.workload.keys;
+    let process = workload::process(cluster, case.seed, 0, 0, resolved.token, &ids);
+    let url = cluster.storage_url();
+    let reads = async move {
+        let Ok(mut storage) = storage::Client::new(&url, ClientOptions::default()) else { return };
+        for key in keys {
+            workload::final_read(&process, &mut storage, key).await;
+        }
+    };
+    // A read that fails leaves no answer in the history, and the judge says so.
+    let _ = cluster.spawn(NodeName::Nemesis, reads).await;
+}

@@ -1,0 +1,185 @@
+//! Scenarios: named bundles of a workload, a topology and a shape of fault plans.
+
+use std::{fmt, str::FromStr, time::Duration};
+
+use crate::{
+    case::{Case, CaseOptions},
+    fault::{PlanShape, draw_plan},
+    seed::Seed,
+    storage::GuardKind,
+    workload::{self, TokenKind, Workload},
+};
+
+/// The most clients that a case may have.
+pub const CLIENTS_MAX: u8 = 16;
+
+/// A named bundle.
+pub struct Scenario {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub help: &'static str,
+    /// The fewest and the most faults of a drawn plan.
+    pub faults: (u64, u64),
+    /// How long clients work and faults begin, in simulated time.
+    pub traffic: Duration,
+    /// How long a message takes when nothing disturbs it.
+    pub latency: (Duration, Duration),
+    /// Whether it is the control arm: without faults nothing out of the ordinary may happen.
+    pub control: bool,
+    workload: &'static str,
+}
+
+impl fmt::Debug for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scenario").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+const LATENCY: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(4));
+
+/// All scenarios; the first is the default.
+pub static CATALOG: [Scenario; 2] = [
+    Scenario {
+        name: "fenced-lock",
+        help: "clients contend for one lock and write under its token, with every fault family",
+        faults: (3, 9),
+        traffic: Duration::from_secs(24),
+        latency: LATENCY,
+        control: false,
+        workload: "lock_register",
+    },
+    Scenario {
+        name: "calm",
+        help: "the same without faults: the control arm",
+        faults: (0, 0),
+        traffic: Duration::from_secs(24),
+        latency: LATENCY,
+        control: true,
+        workload: "lock_register",
+    },
+];
+
+/// A choice that there is not.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChoiceError {
+    /// A name that nobody has.
+    #[error("unknown {what} {name:?}: choose one of {known}")]
+    Unknown {
+        /// What was to be chosen.
+        what: &'static str,
+        /// The name given.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// Too few or too many.
+    #[error("clients is {found}, expected 1 to {CLIENTS_MAX}")]
+    Clients {
+        /// The number given.
+        found: u64,
+    },
+    /// The plan cannot be executed.
+    #[error(transparent)]
+    Plan(#[from] crate::plan::PlanError),
+}
+
+impl FromStr for TokenKind {
+    type Err = ChoiceError;
+
+    fn from_str(name: &str) -> Result<Self, ChoiceError> {
+        match name {
+            "revision" => Ok(TokenKind::Revision),
+            "lease" => Ok(TokenKind::Lease),
+            _ => Err(unknown("token", name, ["revision", "lease"])),
+        }
+    }
+}
+
+fn unknown<'a>(
+    what: &'static str,
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> ChoiceError {
+    let known = known.into_iter().collect::<Vec<_>>().join(", ");
+    ChoiceError::Unknown { what, name: name.to_owned(), known }
+}
+
+/// The scenario of this name.
+pub fn find(name: &str) -> Result<&'static Scenario, ChoiceError> {
+    CATALOG
+        .iter()
+        .find(|scenario| scenario.name == name)
+        .ok_or_else(|| unknown("scenario", name, CATALOG.iter().map(|scenario| scenario.name)))
+}
+
+/// A case whose names have been looked up.
+pub(crate) struct Resolved {
+    pub(crate) scenario: &'static Scenario,
+    pub(crate) workload: &'static Workload,
+    pub(crate) guard: GuardKind,
+    pub(crate) token: TokenKind,
+}
+
+/// Looks up everything that a case names; a case that came from outside may name anything.
+pub(crate) fn resolve(case: &Case) -> Result<Resolved, ChoiceError> {
+    let scenario = find(&case.scenario)?;
+    let Case { options, .. } = case;
+    let guard = options
+        .guard
+        .parse()
+        .map_err(|_| unknown("guard", &options.guard, ["unfenced", "equal", "monotonic"]))?;
+    let token = options.token.parse()?;
+    if !(1..=CLIENTS_MAX).contains(&options.clients) {
+        return Err(ChoiceError::Clients { found: options.clients.into() });
+    }
+    case.plan.validate(options.clients)?;
+    let workload = workload::CATALOG
+        .iter()
+        .find(|workload| workload.name == scenario.workload)
+        .expect("each scenario names a workload of the catalog");
+    Ok(Resolved { scenario, workload, guard, token })
+}
+
+impl Scenario {
+    /// The case of a seed: its plan is drawn now.
+    pub fn case(&self, seed: Seed, options: CaseOptions) -> Case {
+        let shape = PlanShape {
+            clients: options.clients,
+            traffic: self.traffic,
+            faults: self.faults,
+        };
+        let plan = draw_plan(seed, &shape);
+        Case { seed, scenario: self.name.to_owned(), options, plan }
+    }
+}
+
+impl Default for CaseOptions {
+    /// The scheme that holds, and enough clients to contend.
+    fn default() -> Self {
+        CaseOptions { guard: "monotonic".into(), token: "revision".into(), clients: 3 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever a case names that is not there is named in turn, with the choices.
+    #[test]
+    fn unknown_names_are_told() {
+        let good = CATALOG[0].case(Seed(1), CaseOptions::default());
+        assert!(resolve(&good).is_ok());
+        let mut bad = good.clone();
+        bad.scenario = "fenced".into();
+        let error = resolve(&bad).err().map(|error| error.to_string());
+        let expected = "unknown scenario \"fenced\": choose one of fenced-lock, calm";
+        assert_eq!(error.as_deref(), Some(expected));
+        let mut bad = good.clone();
+        bad.options.guard = "strict".into();
+        assert!(matches!(resolve(&bad), Err(ChoiceError::Unknown { what: "guard", .. })));
+        let mut bad = good;
+        bad.options.clients = 0;
+        assert!(matches!(resolve(&bad), Err(ChoiceError::Clients { found: 0 })));
+    }
+}

@@ -1,0 +1,146 @@
+//! A client process: what it knows, and how it records what it does.
+
+use std::{
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use super::TokenKind;
+use crate::{
+    cluster::Cluster,
+    history::{EventKind, Function, HoldingId, NodeName, OpId, Outcome, Recorder, Reply},
+    seed::Stream,
+    time::sim::true_ns,
+};
+
+/// The counters of a run from which operations and holdings get their names, and the sign to stop.
+#[derive(Debug, Default)]
+pub(crate) struct Ids {
+    ops: AtomicU64,
+    holdings: AtomicU64,
+    stopped: AtomicBool,
+}
+
+impl Ids {
+    fn op(&self) -> OpId {
+        OpId(self.ops.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// A name for the next holding.
+    pub(crate) fn holding(&self) -> HoldingId {
+        HoldingId(self.holdings.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// Tells the clients to begin nothing new.
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+}
+
+/// One life of a client process.
+pub(crate) struct Process {
+    /// Where it runs.
+    pub(crate) node: NodeName,
+    /// Its random numbers.
+    pub(crate) stream: Stream,
+    /// Where etcd is.
+    pub(crate) etcd_endpoints: Vec<String>,
+    /// Where the storage is.
+    pub(crate) storage_url: String,
+    /// What it sends as the fencing token.
+    pub(crate) token: TokenKind,
+    /// Names for what it does.
+    pub(crate) ids: Arc<Ids>,
+    recorder: Recorder,
+}
+
+impl Process {
+    pub(super) fn new(
+        cluster: &Cluster,
+        stream: Stream,
+        client: u8,
+        token: TokenKind,
+        ids: &Arc<Ids>,
+    ) -> Self {
+        Process {
+            node: NodeName::Client(client),
+            stream,
+            etcd_endpoints: cluster.etcd_endpoints(),
+            storage_url: cluster.storage_url(),
+            token,
+            ids: ids.clone(),
+            recorder: cluster.recorder().clone(),
+        }
+    }
+
+    /// Whether it is to begin nothing new.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.ids.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Records that something happened here, now.
+    pub(crate) fn record(&self, kind: EventKind) {
+        self.recorder.record(true_ns(), self.node, kind);
+    }
+
+    /// Records the start of an operation.
+    pub(crate) fn invoke(&self, holding: Option<HoldingId>, f: Function) -> OpId {
+        let op = self.ids.op();
+        self.record(EventKind::Invoke { op, holding, f });
+        op
+    }
+
+    /// Records the end of an operation.
+    pub(crate) fn finish(&self, op: OpId, outcome: Outcome) {
+        self.record(EventKind::Return { op, outcome });
+    }
+
+    /// Runs an operation and records both its ends. `reply` tells what a success answered; whether
+    /// an error is a fail or unknown is the error's own knowledge.
+    pub(crate) async fn run<T, E: Definite>(
+        &self,
+        holding: Option<HoldingId>,
+        f: Function,
+        work: impl AsyncFnOnce(OpId) -> Result<T, E>,
+        reply: impl FnOnce(&T) -> Reply,
+    ) -> Result<(OpId, T), E> {
+        let op = self.invoke(holding, f);
+        let result = work(op).await;
+        self.finish(op, outcome(&result, reply));
+        result.map(|value| (op, value))
+    }
+}
+
+/// An error that knows whether it proves that nothing happened.
+pub(crate) trait Definite: std::fmt::Display {
+    /// Whether the operation certainly had no effect.
+    fn is_definite(&self) -> bool;
+}
+
+impl Definite for crate::concurrency::LockError {
+    fn is_definite(&self) -> bool {
+        self.definiteness() == crate::concurrency::Definiteness::Definite
+    }
+}
+
+impl Definite for crate::storage::StorageError {
+    fn is_definite(&self) -> bool {
+        self.definiteness() == crate::storage::Definiteness::Definite
+    }
+}
+
+fn outcome<T, E: Definite>(result: &Result<T, E>, reply: impl FnOnce(&T) -> Reply) -> Outcome {
+    match result {
+        Ok(value) => Outcome::Ok(reply(value)),
+        Err(error) if error.is_definite() => Outcome::Fail(error.to_string()),
+        Err(error) => Outcome::Unknown(error.to_string()),
+    }
+}
+
+/// A life as the catalog wants it.
+pub(super) fn life(future: impl Future<Output = ()> + Send + 'static) -> super::Life {
+    Box::pin(future)
+}

@@ -1,0 +1,261 @@
+//! `lock_register`: acquire, enter, read-modify-write two keys under the token, release.
+//!
+//! It is what a careful user of an etcd lock does: it enters before it relies on any state, asks its
+//! session before each write whether the lock is still held, and gives up when it is not. The window
+//! between that question and the write is the one that only fencing can close.
+
+use std::time::Duration;
+
+use super::{
+    Process, TokenKind, Workload,
+    client::{Definite, life},
+};
+use crate::{
+    cluster::{DOMAIN, LOCK_NAME},
+    concurrency::{LockError, Mutex, Session, SessionOptions},
+    etcd,
+    history::{EventKind, Function, HoldingId, OpId, Reply},
+    point,
+    storage::{self, ClientOptions, StorageError},
+    time::{self, Instant, sleep},
+};
+
+/// Two keys: a mark per key instead of per domain would let an old holder write the second.
+const KEYS: [&str; 2] = ["key0", "key1"];
+
+pub(super) const LOCK_REGISTER: Workload = Workload {
+    name: "lock_register",
+    help: "acquire, enter, read-modify-write two keys under the token, release",
+    keys: &KEYS,
+    client: |process| life(run(process)),
+};
+
+/// Why a holding ended early.
+enum GaveUp {
+    /// The session's time is over.
+    Lost,
+    /// The storage refused or did not answer.
+    Storage,
+    /// etcd refused or did not answer.
+    Lock,
+}
+
+async fn run(mut process: Process) {
+    let storage_options = ClientOptions {
+        attempt_timeout: Duration::from_millis(800),
+        give_up_after: Duration::from_millis(2500),
+        retry_pause: Duration::from_millis(50),
+        ..ClientOptions::default()
+    };
+    let mut storage = match storage::Client::new(&process.storage_url, storage_options) {
+        Ok(storage) => storage,
+        Err(error) => panic!("the harness made a wrong URL: {error}"),
+    };
+    while !process.is_stopped() {
+        let Some(client) = connect(&mut process).await else { continue };
+        let Some(session) = open_session(&mut process, &client).await else { continue };
+        let holdings = process.stream.between(1, 4);
+        for _ in 0..holdings {
+            if process.is_stopped() || session.is_done() {
+                break;
+            }
+            if hold(&mut process, &session, &mut storage).await.is_err() {
+                break;
+            }
+            let pause = process.stream.duration(ms(20), ms(700));
+            sleep(pause).await;
+        }
+        close_session(&mut process, &session).await;
+    }
+}
+
+const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+async fn connect(process: &mut Process) -> Option<etcd::Client> {
+    let options = etcd::ConnectOptions::new()
+        .with_connect_timeout(Duration::from_secs(1))
+        .with_timeout(Duration::from_secs(2));
+    match etcd::Client::connect(&process.etcd_endpoints, Some(options)).await {
+        Ok(client) => Some(client),
+        Err(_) => {
+            sleep(ms(200)).await;
+            None
+        }
+    }
+}
+
+async fn open_session(process: &mut Process, client: &etcd::Client) -> Option<Session> {
+    let ttl_s = process.stream.between(2, 4) as i64;
+    let options = SessionOptions {
+        ttl_s,
+        request_timeout: Duration::from_millis(1000),
+        ..SessionOptions::default()
+    };
+    let opened = process
+        .run(
+            None,
+            Function::OpenSession { ttl_s },
+            async |_| Session::new(client, options).await,
+            |session| Reply::Session { lease: session.lease(), ttl_s: session.ttl_s() },
+        )
+        .await;
+    match opened {
+        Ok((_, session)) => Some(session),
+        Err(_) => {
+            sleep(ms(100)).await;
+            None
+        }
+    }
+}
+
+async fn close_session(process: &mut Process, session: &Session) {
+    let close = async |_| session.close().await;
+    // Whatever came of it, the session is not used again; its lease ends by itself.
+    let _ = process.run(None, Function::CloseSession, close, |()| Reply::Done).await;
+}
+
+/// One holding, from the lock to its release.
+async fn hold(
+    process: &mut Process,
+    session: &Session,
+    storage: &mut storage::Client,
+) -> Result<(), GaveUp> {
+    let mut mutex = Mutex::new(session, LOCK_NAME);
+    let holding = process.ids.holding();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let lock_name = || LOCK_NAME.to_owned();
+    let token_of = |mutex: &Mutex, kind| match kind {
+        TokenKind::Revision => mutex.token().map_or(0, |token| token.0),
+        TokenKind::Lease => session.lease(),
+    };
+    let kind = process.token;
+    let acquired = process
+        .run(
+            Some(holding),
+            Function::Lock { name: lock_name() },
+            async |_| {
+                mutex.lock_until(deadline).await?;
+                let key = mutex.key().unwrap_or_default().to_owned();
+                Ok::<_, LockError>((key, token_of(&mutex, kind)))
+            },
+            |(key, token)| Reply::Acquired { key: key.clone(), token: *token },
+        )
+        .await;
+    let Ok((_, (_, token))) = acquired else { return Err(GaveUp::Lock) };
+    point::reach("client.after_lock").await;
+    let worked = work(process, session, storage, holding, token).await;
+    match worked {
+        Err(GaveUp::Lost) => {
+            process.record(EventKind::LossNoticed { holding });
+            return Err(GaveUp::Lost);
+        }
+        Err(_) if !session.is_live() => {
+            process.record(EventKind::LossNoticed { holding });
+            return Err(GaveUp::Lost);
+        }
+        Ok(()) | Err(_) => {}
+    }
+    point::reach("client.before_unlock").await;
+    let unlock = async |_| mutex.unlock().await;
+    let unlocked = process
+        .run(Some(holding), Function::Unlock { name: lock_name() }, unlock, |()| Reply::Done)
+        .await;
+    match (worked, unlocked) {
+        (Err(gave_up), _) => Err(gave_up),
+        (Ok(()), Err(_)) => Err(GaveUp::Lock),
+        (Ok(()), Ok(_)) => Ok(()),
+    }
+}
+
+async fn work(
+    process: &mut Process,
+    session: &Session,
+    storage: &mut storage::Client,
+    holding: HoldingId,
+    token: i64,
+) -> Result<(), GaveUp> {
+    let mut fenced = storage.holding(DOMAIN, token);
+    let enter = Function::Enter { domain: DOMAIN.into(), key: KEYS[0].into() };
+    let entered = process
+        .run(
+            Some(holding),
+            enter,
+            async |op: OpId| fenced.enter(KEYS[0], Some(op.0)).await,
+            |value| Reply::Value(value.clone()),
+        )
+        .await;
+    let mut base = Some(entered.map_err(|_| GaveUp::Storage)?);
+    point::reach("client.after_enter").await;
+    for key in KEYS {
+        let pause = process.stream.duration(ms(2), ms(120));
+        sleep(pause).await;
+        let (read, value) = match base.take() {
+            Some(entered) => entered,
+            None => read(process, &mut fenced, holding, key).await.map_err(|_| GaveUp::Storage)?,
+        };
+        if !still_held(process, session, holding) {
+            return Err(GaveUp::Lost);
+        }
+        point::reach("client.before_write").await;
+        let written = write(process, &mut fenced, holding, key, read, value.as_deref()).await;
+        written.map_err(|_| GaveUp::Storage)?;
+        point::reach("client.after_write").await;
+    }
+    Ok(())
+}
+
+/// Asks the session, and records what it said beside the node's own clock.
+fn still_held(process: &Process, session: &Session, holding: HoldingId) -> bool {
+    let held = session.is_live();
+    let deadline_ns = session.deadline().local().as_nanos() as u64;
+    let local_ns = Instant::now().local().as_nanos() as u64;
+    process.record(EventKind::Held { holding, held, local_ns, deadline_ns });
+    held
+}
+
+async fn read(
+    process: &Process,
+    fenced: &mut storage::Holding<'_>,
+    holding: HoldingId,
+    key: &str,
+) -> Result<(OpId, Option<String>), StorageError> {
+    let f = Function::Read { domain: DOMAIN.into(), key: key.into() };
+    let read = async |op: OpId| fenced.read(key, Some(op.0)).await;
+    process.run(Some(holding), f, read, |value| Reply::Value(value.clone())).await
+}
+
+/// Writes the next count. The value says whose it is, so that no two are alike, and when, by the
+/// wall clock of its writer.
+async fn write(
+    process: &Process,
+    fenced: &mut storage::Holding<'_>,
+    holding: HoldingId,
+    key: &str,
+    based_on: OpId,
+    base: Option<&str>,
+) -> Result<OpId, StorageError> {
+    let count = base.and_then(|value| value.split(' ').next()?.parse().ok()).unwrap_or(0u64) + 1;
+    let value = format!("{count} {holding} {key} at {}", time::wall_ms());
+    let f = Function::Write {
+        domain: DOMAIN.into(),
+        key: key.into(),
+        value: value.clone(),
+        based_on: Some(based_on),
+    };
+    let write = async |op: OpId| fenced.write(key, &value, Some(op.0)).await;
+    process.run(Some(holding), f, write, |_| Reply::Done).await.map(|(op, _)| op)
+}
+
+/// Used by the runner for the final reads: a read without a token.
+pub(crate) async fn final_read(
+    process: &Process,
+    storage: &mut storage::Client,
+    key: &str,
+) -> bool {
+    let f = Function::FinalRead { domain: DOMAIN.into(), key: key.into() };
+    let read = async |op: OpId| storage.read_unfenced(DOMAIN, key, Some(op.0)).await;
+    let done = process.run(None, f, read, |value| Reply::Value(value.clone())).await;
+    done.map_err(|error: StorageError| error.is_definite()).is_ok()
+}

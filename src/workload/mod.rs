@@ -1,0 +1,54 @@
+//! Workloads: what the clients do. One file each, and the catalog.
+//!
+//! A workload issues operations and records them; it injects no faults and judges nothing. The
+//! client code is the one that runs for real: `concurrency` and `storage` do not know where they
+//! are. To add one: a file here and a row below.
+
+mod client;
+mod lock_register;
+
+use std::{future::Future, pin::Pin, sync::Arc};
+
+pub(crate) use client::{Ids, Process};
+pub(crate) use lock_register::final_read;
+
+use crate::{cluster::Cluster, seed::Seed};
+
+/// What a client sends to the storage as its fencing token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TokenKind {
+    /// The create revision of its owner key: the scheme that holds.
+    Revision,
+    /// The id of its lease: what contrib/lock does.
+    Lease,
+}
+
+/// A client's whole life on its node: it ends when it is told to stop.
+pub(crate) type Life = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A kind of work.
+pub(crate) struct Workload {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// What it does, in one line.
+    pub(crate) help: &'static str,
+    /// The keys that the final reads read.
+    pub(crate) keys: &'static [&'static str],
+    /// The work of one client process.
+    pub(crate) client: fn(Process) -> Life,
+}
+
+/// All workloads.
+pub(crate) static CATALOG: [Workload; 1] = [lock_register::LOCK_REGISTER];
+
+/// Makes the process of a client: what it knows of the cluster, and its random numbers.
+pub(crate) fn process(
+    cluster: &Cluster,
+    seed: Seed,
+    client: u8,
+    life: u32,
+    token: TokenKind,
+    ids: &Arc<Ids>,
+) -> Process {
+    Process::new(cluster, seed.stream(&format!("client-{client}/{life}")), client, token, ids)
+}
