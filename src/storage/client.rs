@@ -39,103 +39,36 @@ impl Default for ClientOptions {
     }
 }
 
-/// What a client holds: a token for a domain, and the numbers of the requests under it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holding {
-    domain: String,
-    token: i64,
-    seq: u64,
-    given_up: bool,
-}
-
-impl Holding {
-    /// A new holding. A token is used by one holding only: its requests are numbered from 1.
-    pub fn new(domain: impl Into<String>, token: i64) -> Self {
-        Holding { domain: domain.into(), token, seq: 0, given_up: false }
-    }
-
-    /// What the lock protects.
-    pub fn domain(&self) -> &str {
-        &self.domain
-    }
-
-    /// The wire token.
-    pub fn token(&self) -> i64 {
-        self.token
-    }
-
-    /// Whether an operation ended unknown, so that nothing more can be sent under the token.
-    pub fn is_given_up(&self) -> bool {
-        self.given_up
-    }
-
-    fn request(&mut self, op: OpKind, key: &str, val: &str) -> Request {
-        self.seq += 1;
-        Request {
-            op,
-            key: key.to_owned(),
-            val: val.to_owned(),
-            version: Some(self.token),
-            domain: self.domain.clone(),
-            seq: Some(self.seq),
-        }
-    }
-}
-
 /// A client of one storage.
 pub struct Client {
     connection: Connection,
     options: ClientOptions,
     buffer: Vec<u8>,
+    /// The number of the last request. One count over all holdings, because a token may come back:
+    /// with lease ids as tokens every holding of a session has the same one.
+    seq: u64,
 }
+
+/// The address of a storage is malformed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("storage address {0:?}: expected host:port or http://host:port")]
+pub struct AddressError(String);
 
 impl Client {
     /// A client of the storage at `address`, as `host:port` or `http://host:port`. It connects when
     /// it has something to say.
-    pub fn new(address: &str, options: ClientOptions) -> Self {
-        Client { connection: Connection::new(address), options, buffer: Vec::new() }
-    }
-
-    /// The step after the lock: a fenced read, which announces the token to the storage.
-    ///
-    /// Once it succeeded, no operation of an earlier tenure takes effect in the domain any more.
     ///
     /// # Errors
-    /// See [`StorageError`]; an indefinite one ends the holding.
-    pub async fn enter(
-        &mut self,
-        holding: &mut Holding,
-        key: &str,
-        tag: Option<u64>,
-    ) -> Result<Option<String>, StorageError> {
-        self.read(holding, key, tag).await
+    /// When the address has another form.
+    pub fn new(address: &str, options: ClientOptions) -> Result<Self, AddressError> {
+        let connection =
+            Connection::new(address).ok_or_else(|| AddressError(address.to_owned()))?;
+        Ok(Client { connection, options, buffer: Vec::new(), seq: 0 })
     }
 
-    /// A fenced read; `None` if the key is not there.
-    ///
-    /// # Errors
-    /// See [`StorageError`]; an indefinite one ends the holding.
-    pub async fn read(
-        &mut self,
-        holding: &mut Holding,
-        key: &str,
-        tag: Option<u64>,
-    ) -> Result<Option<String>, StorageError> {
-        self.held(holding, OpKind::Read, key, "", tag).await
-    }
-
-    /// A write under the token.
-    ///
-    /// # Errors
-    /// See [`StorageError`]; an indefinite one ends the holding.
-    pub async fn write(
-        &mut self,
-        holding: &mut Holding,
-        key: &str,
-        val: &str,
-        tag: Option<u64>,
-    ) -> Result<(), StorageError> {
-        self.held(holding, OpKind::Write, key, val, tag).await.map(drop)
+    /// Begins to work under a token. The first operation should be [`Holding::enter`].
+    pub fn holding(&mut self, domain: impl Into<String>, token: i64) -> Holding<'_> {
+        Holding { client: self, domain: domain.into(), token, given_up: false }
     }
 
     /// A read without a token: neither fenced nor announced.
@@ -167,26 +100,6 @@ impl Client {
         }
     }
 
-    async fn held(
-        &mut self,
-        holding: &mut Holding,
-        op: OpKind,
-        key: &str,
-        val: &str,
-        tag: Option<u64>,
-    ) -> Result<Option<String>, StorageError> {
-        if holding.given_up {
-            return Err(StorageError::GivenUp);
-        }
-        let request = holding.request(op, key, val);
-        // Also when the caller drops this future half way, the outcome is unknown.
-        holding.given_up = true;
-        let result = self.operate(&request, tag).await;
-        holding.given_up =
-            result.as_ref().is_err_and(|error| error.definiteness() == Definiteness::Indefinite);
-        Ok(result?.map(|response| response.val))
-    }
-
     /// Sends a request until its outcome is definite or it is given up.
     async fn operate(
         &mut self,
@@ -197,6 +110,7 @@ impl Client {
         let give_up = started + self.options.give_up_after;
         let body = self.encode(request);
         let mut resent = false;
+        let mut hurry = true;
         loop {
             let earlier = resent;
             let left = give_up.saturating_duration_since(Instant::now());
@@ -218,10 +132,12 @@ impl Client {
             if Instant::now() + self.options.retry_pause >= give_up {
                 return Err(self.given_up(ended, started, resent));
             }
-            // A connection that the server closed while idle is no reason to wait.
-            if !matches!(ended, Ended::Broken(Broken::Unsent(_))) {
-                time::sleep(self.options.retry_pause).await;
+            // A connection that the server closed while idle is no reason to wait, once.
+            if hurry && matches!(ended, Ended::Broken(Broken::Unsent(_))) {
+                hurry = false;
+                continue;
             }
+            time::sleep(self.options.retry_pause).await;
         }
     }
 
@@ -245,10 +161,7 @@ impl Client {
         *resent |= progress.sent;
         match result {
             Ok(result) => result.map_err(Ended::Broken),
-            Err(_) => {
-                self.connection.close();
-                Err(Ended::TimedOut)
-            }
+            Err(_) => Err(Ended::TimedOut),
         }
     }
 
@@ -266,6 +179,92 @@ impl Client {
                 StorageError::TimedOut { after: started.elapsed(), resent }
             }
         }
+    }
+}
+
+/// Work under one token in one domain: its requests are numbered and sent one after another.
+pub struct Holding<'a> {
+    client: &'a mut Client,
+    domain: String,
+    token: i64,
+    given_up: bool,
+}
+
+impl Holding<'_> {
+    /// The wire token.
+    pub fn token(&self) -> i64 {
+        self.token
+    }
+
+    /// Whether an operation ended unknown, so that nothing more can be sent under the token.
+    pub fn is_given_up(&self) -> bool {
+        self.given_up
+    }
+
+    /// The step after the lock: a fenced read, which announces the token to the storage.
+    ///
+    /// Once it succeeded, no operation of an earlier tenure takes effect in the domain any more.
+    ///
+    /// # Errors
+    /// See [`StorageError`]; an indefinite one ends the holding.
+    pub async fn enter(
+        &mut self,
+        key: &str,
+        tag: Option<u64>,
+    ) -> Result<Option<String>, StorageError> {
+        self.read(key, tag).await
+    }
+
+    /// A fenced read; `None` if the key is not there.
+    ///
+    /// # Errors
+    /// See [`StorageError`]; an indefinite one ends the holding.
+    pub async fn read(
+        &mut self,
+        key: &str,
+        tag: Option<u64>,
+    ) -> Result<Option<String>, StorageError> {
+        self.operate(OpKind::Read, key, "", tag).await
+    }
+
+    /// A write under the token.
+    ///
+    /// # Errors
+    /// See [`StorageError`]; an indefinite one ends the holding.
+    pub async fn write(
+        &mut self,
+        key: &str,
+        val: &str,
+        tag: Option<u64>,
+    ) -> Result<(), StorageError> {
+        self.operate(OpKind::Write, key, val, tag).await.map(drop)
+    }
+
+    async fn operate(
+        &mut self,
+        op: OpKind,
+        key: &str,
+        val: &str,
+        tag: Option<u64>,
+    ) -> Result<Option<String>, StorageError> {
+        if self.given_up {
+            return Err(StorageError::GivenUp);
+        }
+        self.client.seq += 1;
+        let request = Request {
+            op,
+            key: key.to_owned(),
+            val: val.to_owned(),
+            version: Some(self.token),
+            domain: self.domain.clone(),
+            seq: Some(self.client.seq),
+        };
+        // Set first: when the caller drops this future half way, the outcome is unknown too.
+        self.given_up = true;
+        let result = self.client.operate(&request, tag).await;
+        self.given_up =
+            result.as_ref().is_err_and(|error| error.definiteness() == Definiteness::Indefinite);
+        Ok(result?.map(|response| response.val))
     }
 }
 

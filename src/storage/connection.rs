@@ -53,13 +53,15 @@ struct Open {
 }
 
 impl Connection {
-    /// A connection to `host:port`; the scheme `http://` in front and a path behind are ignored.
-    pub(super) fn new(url: &str) -> Self {
-        let address = url.strip_prefix("http://").unwrap_or(url);
-        let address = address.split('/').next().unwrap_or(address).to_owned();
-        let host = HeaderValue::from_str(&address);
-        let host = host.unwrap_or_else(|_| HeaderValue::from_static("storage"));
-        Connection { address, host, open: None }
+    /// A connection to `host:port`, with or without `http://` in front; none if it is neither.
+    pub(super) fn new(url: &str) -> Option<Self> {
+        let address = url.strip_prefix("http://").unwrap_or(url).trim_end_matches('/');
+        let (host, port) = address.rsplit_once(':')?;
+        if host.is_empty() || host.contains('/') || port.parse::<u16>().is_err() {
+            return None;
+        }
+        let host = HeaderValue::from_str(address).ok()?;
+        Some(Connection { address: address.to_owned(), host, open: None })
     }
 
     /// Where it goes.
@@ -67,28 +69,11 @@ impl Connection {
         &self.address
     }
 
-    /// Drops the connection: an answer that is still to come must not be taken for the next one's.
-    pub(super) fn close(&mut self) {
-        self.open = None;
-    }
-
     /// Sends a request and waits for its answer: status and body.
     ///
-    /// When this future is dropped, call [`Connection::close`] before the next request.
+    /// The open connection belongs to this future while it runs: after an error, or when the future
+    /// is dropped, it is closed, so that no late answer is taken for the next one's.
     pub(super) async fn exchange(
-        &mut self,
-        body: Bytes,
-        tag: Option<u64>,
-        progress: &mut Progress,
-    ) -> Result<(u16, Bytes), Broken> {
-        let result = self.try_exchange(body, tag, progress).await;
-        if result.is_err() {
-            self.close();
-        }
-        result
-    }
-
-    async fn try_exchange(
         &mut self,
         body: Bytes,
         tag: Option<u64>,
