@@ -54,12 +54,10 @@
 pub mod case;
 #[cfg(all(madsim, feature = "harness"))]
 pub mod checker;
-#[cfg(feature = "cli")]
-pub mod cli;
 #[cfg(all(madsim, feature = "harness"))]
 pub(crate) mod cluster;
 pub mod concurrency;
-#[cfg(all(madsim, feature = "harness"))]
+pub mod etcd;
 #[cfg(all(madsim, feature = "harness"))]
 pub mod explore;
 #[cfg(all(madsim, feature = "harness"))]
@@ -72,16 +70,12 @@ pub mod net;
 pub mod plan;
 pub mod point;
 #[cfg(all(madsim, feature = "harness"))]
-pub mod report;
-#[cfg(all(madsim, feature = "harness"))]
 pub mod runner;
 #[cfg(all(madsim, feature = "harness"))]
 pub mod scenario;
 #[cfg(feature = "harness")]
 pub mod seed;
 pub mod storage;
-#[cfg(all(madsim, feature = "harness"))]
-pub mod testing;
 pub mod time;
 #[cfg(all(madsim, feature = "harness"))]
 pub(crate) mod workload;
