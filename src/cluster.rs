@@ -263,9 +263,8 @@ fn address(node: NodeName) -> IpAddr {
 
 fn configure_net(net: &NetSim, seed: Seed, latency: (Duration, Duration), recorder: &Recorder) {
     let stream = Arc::new(Mutex::new(seed.stream("net")));
-    let below = Box::new(move |n| {
-        stream.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).below(n)
-    });
+    let below =
+        Box::new(move |n| stream.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).below(n));
     let recorder = recorder.clone();
     let told = Arc::new(move |src: NodeId, dst: NodeId, connection, size, at| {
         // Node ids count from 1 in the order of creation, which is ours.

@@ -54,6 +54,8 @@
 pub mod case;
 #[cfg(all(madsim, feature = "harness"))]
 pub mod checker;
+#[cfg(feature = "cli")]
+pub mod cli;
 #[cfg(all(madsim, feature = "harness"))]
 pub(crate) mod cluster;
 pub mod concurrency;
@@ -69,6 +71,8 @@ pub mod net;
 #[cfg(feature = "harness")]
 pub mod plan;
 pub mod point;
+#[cfg(all(madsim, feature = "harness"))]
+pub mod report;
 #[cfg(all(madsim, feature = "harness"))]
 pub mod runner;
 #[cfg(all(madsim, feature = "harness"))]
