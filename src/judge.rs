@@ -95,6 +95,12 @@ impl Judged {
         })
     }
 
+    /// The checkers that found a violation.
+    pub fn violated(&self) -> impl Iterator<Item = &'static str> {
+        let violated = |finding: &&Finding| matches!(finding.verdict, Verdict::Violation(_));
+        self.findings.iter().filter(violated).map(|finding| finding.checker)
+    }
+
     /// The first finding that is not a pass: a violation before anything else.
     pub fn worst(&self) -> Option<&Finding> {
         let violation = |finding: &&Finding| matches!(finding.verdict, Verdict::Violation(_));

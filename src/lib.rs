@@ -62,7 +62,6 @@ pub mod concurrency;
 pub mod contrib;
 pub mod etcd;
 #[cfg(all(madsim, feature = "harness"))]
-#[cfg(all(madsim, feature = "harness"))]
 pub mod explore;
 #[cfg(all(madsim, feature = "harness"))]
 pub mod fault;
@@ -82,8 +81,6 @@ pub mod scenario;
 #[cfg(feature = "harness")]
 pub mod seed;
 pub mod storage;
-#[cfg(all(madsim, feature = "harness"))]
-pub mod testing;
 pub mod time;
 #[cfg(all(madsim, feature = "harness"))]
 pub(crate) mod workload;
