@@ -28,7 +28,7 @@ impl StorageUnderTest for PerKey {
     }
 }
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     let summary = match Check::new().storage(PerKey::default).seeds(0..300).run() {
         Ok(summary) => summary,
         Err(error) => {

@@ -3,7 +3,11 @@
 //! [`sim::run`] is the one place that makes runtimes. [`Cluster`] starts, kills, pauses and cuts
 //! nodes by name and records what it does; it decides nothing and judges nothing.
 
+#[cfg(test)]
+mod contrib_tests;
 pub(crate) mod sim;
+#[cfg(test)]
+mod storage_tests;
 mod truth;
 
 use std::{

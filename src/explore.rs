@@ -81,6 +81,7 @@ pub fn explore(
     scenario::resolve(&first)?;
     let mut summary =
         Summary::new(first.scenario.clone(), options.options.clone(), !scenario.control);
+    summary.own_storage = options.storage.is_some();
     let next = AtomicU64::new(options.seeds.start);
     let done = AtomicBool::new(false);
     let over = || done.load(Ordering::Relaxed) || stop.load(Ordering::Relaxed);

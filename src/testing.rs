@@ -19,7 +19,7 @@ use crate::{
     checker::Verdict,
     explore::{self, ExploreOptions, Failure, Summary, replay_token},
     history::{OpKind, RowResult},
-    judge::RunClass,
+    judge::{Judged, RunClass},
     report::{TimelineOptions, timeline},
     runner::MakeStorage,
     scenario::ChoiceError,
@@ -239,10 +239,19 @@ pub fn explain(summary: &Summary) -> String {
             let timeline = timeline(&judged.run.history, &judged.run.case.plan, &options);
             format!(
                 "{failed} of {runs} runs did not pass\nseed {}, checker {checker}: {message}\n\
-                 plan:\n{plan}{timeline}replay with: leasehold replay {}",
+                 plan:\n{plan}{timeline}{}",
                 judged.run.case.seed,
-                replay_token(judged)
+                how_to_replay(summary, judged)
             )
         }
+    }
+}
+
+/// A token holds no storage of the caller's: such a run is replayed by the caller's own check.
+fn how_to_replay(summary: &Summary, judged: &Judged) -> String {
+    if summary.own_storage {
+        format!("replay with: MADSIM_TEST_SEED={} and this same check", judged.run.case.seed)
+    } else {
+        format!("replay with: leasehold replay {}", replay_token(judged))
     }
 }

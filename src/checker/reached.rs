@@ -12,7 +12,7 @@ pub const PROPERTIES: [(&str, &str); 8] = [
     ("stale-refused-by-read", "a write was refused because of a read only"),
     ("expiry-while-held", "a lease ran out while its holder believed in the lock"),
     ("handover-by-expiry", "a waiter got the lock because a lease ran out"),
-    ("keep-alive-lost-to-cut", "a lease ran out because a cut held its renewals"),
+    ("keep-alive-lost-to-cut", "a holder's lease ran out because a cut held its renewals"),
     ("pause-before-write", "a holder stood still between its check and its write"),
     ("overlap-by-suspend", "a suspend carried a belief past the end of its lease"),
 ];
@@ -92,13 +92,16 @@ pub fn reached(index: &Index<'_>, faults: &BTreeMap<u32, FaultInfo>) -> Reached 
     reached.add("handover-contended", contended_handovers(index));
     count_handovers(index, &mut reached);
     let spans = spans(index, faults);
-    for (holding, ended) in lost_while_held(index) {
-        reached.add("expiry-while-held", 1);
+    for (holding, ended) in expired(index) {
         let mine = |span: &&Span<'_>| span.holds(ended) && span.touches(holding.node);
         let active: Vec<_> = spans.iter().filter(mine).collect();
         let by_cut = active.iter().any(|s| s.info.family == "cut" && s.effect > 0)
             && active.iter().all(|s| s.info.family == "cut");
         reached.add("keep-alive-lost-to-cut", u64::from(by_cut));
+        if !holding.is_believed_at(ended) {
+            continue;
+        }
+        reached.add("expiry-while-held", 1);
         let carried =
             |span: &&&Span<'_>| span.info.family == "suspend" && holding.is_believed_at(span.end);
         let by_suspend = active.iter().any(|span| carried(&span))
@@ -150,12 +153,14 @@ fn count_handovers(index: &Index<'_>, reached: &mut Reached) {
     }
 }
 
-/// Holdings whose tenure ended by expiry while they were believed in, with the `seq` of that end.
-fn lost_while_held<'i>(index: &'i Index<'_>) -> impl Iterator<Item = (&'i Holding, u64)> {
+/// Holdings whose tenure ended by expiry, believed in or not, with the `seq` of that end.
+fn expired<'i>(index: &'i Index<'_>) -> impl Iterator<Item = (&'i Holding, u64)> {
     index.holdings.values().filter_map(|holding| {
         let tenure = index.tenure_of(holding.incarnation?)?;
-        let (ended, Cause::Expiry(_)) = tenure.ended? else { return None };
-        holding.is_believed_at(ended).then_some((holding, ended))
+        match tenure.ended? {
+            (ended, Cause::Expiry(_)) => Some((holding, ended)),
+            _ => None,
+        }
     })
 }
 

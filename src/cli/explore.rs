@@ -34,7 +34,12 @@ pub(super) fn run(arguments: &ExploreArguments) -> u8 {
     let _ = ctrlc::set_handler(move || told.store(true, Ordering::Relaxed));
     let mut progress = Progress::new(options.seeds.end - options.seeds.start);
     let began = Instant::now();
-    let result = explore(&options, &stop, |summary| progress.tell(summary));
+    let result = explore(&options, &stop, |summary| {
+        if let Some((seed, hash)) = summary.last_hash.filter(|_| arguments.hashes) {
+            out(format_args!("hash {seed} {hash}"));
+        }
+        progress.tell(summary);
+    });
     let wall = began.elapsed();
     progress.finish();
     let summary = match result {

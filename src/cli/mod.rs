@@ -50,7 +50,7 @@ enum Command {
 #[derive(Debug, clap::Args)]
 struct ExploreArguments {
     /// How many seeds from 0 on, or a range A..B (B not included).
-    #[arg(long, default_value = "1000", value_name = "N|A..B")]
+    #[arg(long, default_value = "1000", value_name = "N|A..B", allow_hyphen_values = true)]
     seeds: String,
     /// How many runs at a time [default: the number of cores].
     #[arg(long, value_name = "N")]
@@ -70,6 +70,9 @@ struct ExploreArguments {
     /// Stop at the first seed that does not pass.
     #[arg(long)]
     fail_fast: bool,
+    /// Print the run hash of each seed, to compare machines and builds.
+    #[arg(long)]
+    hashes: bool,
 }
 
 #[derive(Debug, clap::Args)]

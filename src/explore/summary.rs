@@ -7,7 +7,9 @@ use crate::{
     case::{Case, CaseOptions, ReplayToken},
     checker::{Classes, PROPERTIES, Reached},
     fault::CATALOG,
+    history::hash::RunHash,
     judge::{FaultCount, Judged, RunClass},
+    seed::Seed,
 };
 
 /// From so many runs on, what was not reached counts against the exploration.
@@ -72,6 +74,10 @@ pub struct Summary {
     pub violations: u64,
     /// The first runs that did not pass, in the order of their seeds.
     pub failures: Vec<Failure>,
+    /// The seed and run hash of the run that was added last, if it was judged.
+    pub last_hash: Option<(Seed, RunHash)>,
+    /// Whether the storage was the caller's own: then a token alone does not replay a run.
+    pub own_storage: bool,
     /// Whether somebody stopped it early.
     pub interrupted: bool,
     /// Whether the scenario is meant to reach the properties (it has faults).
@@ -96,6 +102,8 @@ impl Summary {
             unknown: 0,
             violations: 0,
             failures: Vec::new(),
+            last_hash: None,
+            own_storage: false,
             interrupted: false,
             has_faults,
         }
@@ -103,6 +111,7 @@ impl Summary {
 
     pub(super) fn add(&mut self, outcome: Outcome) {
         self.runs += 1;
+        self.last_hash = outcome.as_ref().ok().map(|j| (j.run.case.seed, j.run.hash));
         let failure = match outcome {
             Ok(judged) => self.add_judged(judged),
             Err((case, error)) => {

@@ -36,25 +36,29 @@ const MARGIN_NS: u64 = 1_500_000_000;
 pub fn timeline(history: &History, plan: &Plan, options: &TimelineOptions) -> String {
     let evidence: BTreeSet<u64> = options.evidence.iter().copied().collect();
     let window = window(history, &evidence);
-    let mut text = String::new();
-    let mut lines = 0;
-    let mut left_out = 0;
+    let mut lines = Vec::new();
     for event in &history.events {
         let marked = evidence.contains(&event.seq);
         let inside = marked || (window.0..=window.1).contains(&event.at_ns);
         let Some(words) = words(event, plan).filter(|_| inside) else { continue };
-        if lines >= options.lines_max && !marked {
-            left_out += 1;
-            continue;
-        }
-        lines += 1;
         let mark = if marked { '>' } else { ' ' };
         let seconds = event.at_ns as f64 / 1e9;
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{mark} {:>6} {seconds:>9.3} {:<9} {words}", event.seq, event.node);
+        let node = event.node;
+        lines.push((marked, format!("{mark} {:>6} {seconds:>9.3} {node:<9} {words}\n", event.seq)));
     }
+    // Too many: the oldest go first, because what shows a violation is near its end.
+    let mut too_many = lines.len().saturating_sub(options.lines_max);
+    let left_out = too_many;
+    let mut text = String::new();
     if left_out > 0 {
-        let _ = writeln!(text, "  … {left_out} more events left out");
+        let _ = writeln!(text, "  … {left_out} earlier events left out");
+    }
+    for (marked, line) in lines {
+        if too_many > 0 && !marked {
+            too_many -= 1;
+        } else {
+            text.push_str(&line);
+        }
     }
     text
 }

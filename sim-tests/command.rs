@@ -1,0 +1,90 @@
+//! The program as a user meets it: good and bad requests, exit status, one clear line.
+
+use std::process::{Command, Output};
+
+fn leasehold(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_leasehold"))
+        .args(arguments)
+        .env_remove("RUST_LOG")
+        .output()
+        .expect("the program runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Every bad request ends with status 2 and exactly one line, which names what is wrong.
+#[test]
+fn bad_requests_get_one_line_and_status_2() {
+    let cases: [(&[&str], &str); 15] = [
+        (&["explore", "--scenario", "nope"], "unknown scenario \"nope\": choose one of"),
+        (&["explore", "--guard", "strict"], "unknown guard \"strict\": choose one of"),
+        (&["explore", "--token", "uuid"], "unknown token \"uuid\": choose one of"),
+        (&["explore", "--seeds", "9..3"], "--seeds is \"9..3\""),
+        (&["explore", "--seeds", "0"], "--seeds is \"0\""),
+        (&["explore", "--seeds", "ten"], "--seeds is \"ten\""),
+        (&["explore", "--seeds", "-1"], "--seeds"),
+        (&["explore", "--clients", "0"], "clients is 0, expected 1 to"),
+        (&["explore", "--clients", "300"], "--clients"),
+        (&["explore", "--jobs", "0"], "--jobs is 0, expected 1 to"),
+        (&["explore", "--frobnicate"], "--frobnicate"),
+        (&["replay", "lh1.AAAA"], "broken replay token"),
+        (&["replay", "hello"], "not a replay token"),
+        (&["demo", "--by", "magic"], "\"magic\": choose one of revoke, expiry, pause"),
+        (&["dance"], "dance"),
+    ];
+    for (arguments, expected) in cases {
+        let output = leasehold(arguments);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+        assert_eq!(error.lines().count(), 1, "{arguments:?}: {error}");
+        assert!(error.contains(expected), "{arguments:?}: {error} lacks {expected}");
+        assert_eq!(text(&output.stdout), "", "{arguments:?}");
+    }
+}
+
+/// A foreign token, a token of another format and a cut one are told apart.
+#[test]
+fn a_token_of_another_format_is_said_to_be_that() {
+    let output = leasehold(&["replay", "lh9.AAAA"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("format \"lh9.\""), "{}", text(&output.stderr));
+}
+
+/// A passing exploration ends with status 0 and its bound; a failing one with 1, its evidence and a
+/// command, which replays the very same run and ends with 1 too.
+#[test]
+fn a_violation_is_told_and_replayed() {
+    let pass = leasehold(&["explore", "--seeds", "5"]);
+    assert_eq!(pass.status.code(), Some(0), "{}", text(&pass.stderr));
+    assert!(text(&pass.stdout).contains("verdict    pass: 5 runs"), "{}", text(&pass.stdout));
+
+    let fail = leasehold(&["explore", "--seeds", "20", "--guard", "unfenced", "--fail-fast"]);
+    let told = text(&fail.stdout);
+    assert_eq!(fail.status.code(), Some(1), "{told}");
+    for expected in ["checker no_stale_write: violation", "stale-accepted", "shown by   events"] {
+        assert!(told.contains(expected), "{told} lacks {expected}");
+    }
+    assert!(told.lines().any(|line| line.starts_with("> ")), "no event is marked: {told}");
+    let token = told
+        .lines()
+        .find_map(|line| line.strip_prefix("replay     leasehold replay "))
+        .expect("the command that replays it");
+    let replay = leasehold(&["replay", token]);
+    let shown = text(&replay.stdout);
+    assert_eq!(replay.status.code(), Some(1), "{shown}");
+    assert!(shown.contains(": the same run"), "{shown}");
+}
+
+/// The same seeds in another split give the same sums.
+#[test]
+fn a_range_of_seeds_is_what_it_says() {
+    let output = leasehold(&["explore", "--seeds", "3..5", "--hashes"]);
+    let lines = text(&output.stdout);
+    let seeds: Vec<&str> = lines
+        .lines()
+        .filter_map(|line| line.strip_prefix("hash ")?.split(' ').next())
+        .collect();
+    assert_eq!(seeds, ["3", "4"]);
+}

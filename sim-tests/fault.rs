@@ -1,0 +1,75 @@
+//! Each fault on its own: it begins, shows its effect, and heals.
+
+use leasehold::{
+    case::{Case, CaseOptions},
+    fault::{CATALOG, family_of},
+    history::{EventKind, FaultAction, NodeName},
+    judge::{RunClass, judge},
+    plan::{Fault, FaultKind, Plan},
+    runner,
+    seed::Seed,
+};
+
+fn kinds() -> Vec<FaultKind> {
+    let (client, etcd, storage) = (NodeName::Client(1), NodeName::Etcd(1), NodeName::Storage);
+    vec![
+        FaultKind::Pause { node: client },
+        FaultKind::Suspend { node: client },
+        FaultKind::PointPause {
+            node: client,
+            point: "client.before_write".into(),
+            occurrence: 1,
+        },
+        FaultKind::Cut { from: client, to: etcd, both_ways: true },
+        FaultKind::Cut { from: storage, to: client, both_ways: false },
+        FaultKind::LinkDelay { from: client, to: storage, delay_ms: 900 },
+        FaultKind::ClockRate { node: client, permille: 500 },
+        FaultKind::ClockOffset { node: client, offset_ms: -60_000 },
+        FaultKind::ForcedRevoke,
+        FaultKind::Kill { node: client },
+    ]
+}
+
+/// A plan of this one fault: what the injector recorded of it, and the class of the run.
+fn run(kind: FaultKind, seed: u64) -> (Vec<FaultAction>, RunClass) {
+    let plan = Plan { faults: vec![Fault { start_ms: 5000, length_ms: 4000, kind }] };
+    let case = Case {
+        seed: Seed(seed),
+        scenario: "fenced-lock".into(),
+        options: CaseOptions::default(),
+        plan,
+    };
+    let judged = judge(runner::run(&case).unwrap());
+    let actions = judged.run.history.events.iter().filter_map(|event| match &event.kind {
+        EventKind::Fault { action, .. } => Some(action.clone()),
+        _ => None,
+    });
+    (actions.collect(), judged.class())
+}
+
+/// Within a few seeds each fault changes something, ends, and the run passes. A forced revoke may
+/// find nobody holding the lock, so a skip is followed by the next seed.
+#[test]
+fn each_fault_has_its_effect_and_heals() {
+    for kind in kinds() {
+        let shown = (0..10).any(|seed| {
+            let (actions, class) = run(kind.clone(), seed);
+            assert_eq!(class, RunClass::Pass, "{kind:?} in seed {seed}");
+            match actions.as_slice() {
+                [FaultAction::Begin, FaultAction::Effect(effect), FaultAction::End] => *effect > 0,
+                [FaultAction::Skipped(_)] => false,
+                other => panic!("{kind:?} in seed {seed}: {other:?}"),
+            }
+        });
+        assert!(shown, "{kind:?} had no effect in ten seeds");
+    }
+}
+
+/// The list above is complete: every family of the catalog is in it.
+#[test]
+fn every_family_is_tested() {
+    let tested: Vec<_> = kinds().iter().map(|kind| family_of(kind).name).collect();
+    for family in &CATALOG {
+        assert!(tested.contains(&family.name), "{} has no test", family.name);
+    }
+}
