@@ -63,7 +63,7 @@ fn a_violation_is_told_and_replayed() {
     let fail = leasehold(&["explore", "--seeds", "20", "--guard", "unfenced", "--fail-fast"]);
     let told = text(&fail.stdout);
     assert_eq!(fail.status.code(), Some(1), "{told}");
-    for expected in ["checker no_stale_write: violation", "stale-accepted", "shown by   events"] {
+    for expected in ["checker no-stale-write: violation", "stale-accepted", "shown by   events"] {
         assert!(told.contains(expected), "{told} lacks {expected}");
     }
     assert!(told.lines().any(|line| line.starts_with("> ")), "no event is marked: {told}");
@@ -82,9 +82,7 @@ fn a_violation_is_told_and_replayed() {
 fn a_range_of_seeds_is_what_it_says() {
     let output = leasehold(&["explore", "--seeds", "3..5", "--hashes"]);
     let lines = text(&output.stdout);
-    let seeds: Vec<&str> = lines
-        .lines()
-        .filter_map(|line| line.strip_prefix("hash ")?.split(' ').next())
-        .collect();
+    let seeds: Vec<&str> =
+        lines.lines().filter_map(|line| line.strip_prefix("hash ")?.split(' ').next()).collect();
     assert_eq!(seeds, ["3", "4"]);
 }

@@ -41,17 +41,20 @@ fn the_first_act_is_the_originals() {
         "expected fail to write to storage with old lease version: error: given version ({one}) is \
          different from the existing version ({two})"
     );
-    assert_eq!(lines, [
-        "client 1 starts",
-        "created etcd client and session",
-        &format!("acquired lock, version: {one}"),
-        &prompt,
-        "client 2 starts",
-        "created etcd client and session",
-        &format!("acquired lock, version: {two}"),
-        "this is client 2, continuing",
-        &format!("successfully write a key to storage using lease {two}"),
-        "resuming client 1",
-        &refused,
-    ]);
+    assert_eq!(
+        lines,
+        [
+            "client 1 starts",
+            "created etcd client and session",
+            &format!("acquired lock, version: {one}"),
+            &prompt,
+            "client 2 starts",
+            "created etcd client and session",
+            &format!("acquired lock, version: {two}"),
+            "this is client 2, continuing",
+            &format!("successfully write a key to storage using lease {two}"),
+            "resuming client 1",
+            &refused,
+        ]
+    );
 }

@@ -58,7 +58,8 @@ fn hashes(jobs: &str, log: &str) -> Vec<String> {
 /// the same as in this process.
 #[test]
 fn processes_jobs_and_log_levels_agree() {
-    let reference: Vec<String> = SEEDS.map(|seed| format!("hash {seed} {}", run(seed).hash)).collect();
+    let reference: Vec<String> =
+        SEEDS.map(|seed| format!("hash {seed} {}", run(seed).hash)).collect();
     for (jobs, log) in [("1", "off"), ("2", "off"), ("2", "leasehold=trace")] {
         let printed = hashes(jobs, log);
         let differs = reference.iter().zip(&printed).find(|(a, b)| a != b);

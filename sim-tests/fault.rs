@@ -15,11 +15,7 @@ fn kinds() -> Vec<FaultKind> {
     vec![
         FaultKind::Pause { node: client },
         FaultKind::Suspend { node: client },
-        FaultKind::PointPause {
-            node: client,
-            point: "client.before_write".into(),
-            occurrence: 1,
-        },
+        FaultKind::PointPause { node: client, point: "client.before_write".into(), occurrence: 1 },
         FaultKind::Cut { from: client, to: etcd, both_ways: true },
         FaultKind::Cut { from: storage, to: client, both_ways: false },
         FaultKind::LinkDelay { from: client, to: storage, delay_ms: 900 },

@@ -13,7 +13,6 @@ mod catalog;
 mod command;
 mod demo;
 mod determinism;
-mod etcd;
 mod fault;
 mod fenced_lock;
 mod golden;

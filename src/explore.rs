@@ -15,7 +15,7 @@ use std::{
     thread,
 };
 
-pub use summary::{Failure, REACHED_FROM_RUNS, Summary, replay_token};
+pub use summary::{EXPECTED, Failure, REACHED_FROM_RUNS, Summary, replay_token};
 
 use crate::{
     case::{Case, CaseOptions},

@@ -16,11 +16,10 @@ use std::{ops::Range, sync::Arc, sync::atomic::AtomicBool};
 
 use crate::{
     case::CaseOptions,
-    checker::Verdict,
     explore::{self, ExploreOptions, Failure, Summary, replay_token},
     history::{OpKind, RowResult},
     judge::{Judged, RunClass},
-    report::{TimelineOptions, timeline},
+    report::Timeline,
     runner::MakeStorage,
     scenario::ChoiceError,
     storage::{Applied, Request, Response, StateMachine},
@@ -218,27 +217,29 @@ fn with_environment(mut options: ExploreOptions) -> Result<ExploreOptions, Check
 pub fn explain(summary: &Summary) -> String {
     let runs = summary.runs;
     let Some(failure) = summary.first_failure() else {
-        let missing = summary.not_reached().join(", ");
+        let missing: Vec<_> = summary.not_reached().iter().map(|p| p.name()).collect();
+        let missing = missing.join(", ");
         return format!("{runs} runs: {}; not reached: {missing}", summary.class().name());
     };
     let failed = summary.failures_total();
     match failure {
         Failure::Broken { case, error } => format!("seed {}: {error}", case.seed),
         Failure::Judged(judged) => {
-            let (message, evidence) = match judged.worst().map(|finding| &finding.verdict) {
-                Some(Verdict::Violation(violation)) => {
-                    (violation.message.clone(), violation.events.clone())
-                }
-                Some(Verdict::Unknown(why) | Verdict::NotRun(why)) => (why.clone(), Vec::new()),
-                Some(Verdict::Pass) | None => (String::new(), Vec::new()),
-            };
-            let checker = judged.worst().map_or("", |finding| finding.checker);
-            let plan: String =
-                judged.run.case.plan.faults.iter().map(|fault| format!("  {fault}\n")).collect();
-            let options = TimelineOptions { evidence, lines_max: 60 };
-            let timeline = timeline(&judged.run.history, &judged.run.case.plan, &options);
+            let finding = judged.worst();
+            let checker = finding.map_or("", |finding| finding.checker);
+            let verdict = finding.map(|finding| finding.verdict.to_string()).unwrap_or_default();
+            let violation = finding.and_then(|finding| finding.verdict.violation());
+            let evidence = violation.map(|found| found.events.as_slice()).unwrap_or_default();
+            let sentences = judged.fault_sentences();
+            let plan: String = sentences.values().map(|fault| format!("  {fault}\n")).collect();
+            let faults = sentences.iter().map(|(at, text)| (*at, text.as_str())).collect();
+            let timeline = Timeline::new(&judged.run.history)
+                .families(&faults)
+                .evidence(evidence)
+                .window()
+                .max_lines(60);
             format!(
-                "{failed} of {runs} runs did not pass\nseed {}, checker {checker}: {message}\n\
+                "{failed} of {runs} runs did not pass\nseed {}, checker {checker}: {verdict}\n\
                  plan:\n{plan}{timeline}{}",
                 judged.run.case.seed,
                 how_to_replay(summary, judged)

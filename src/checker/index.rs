@@ -1,373 +1,250 @@
-//! One pass over a history, for all checkers: operations, queues and tenures, holdings and ranks.
+//! One pass over a history: what the checkers share.
+//!
+//! Holds the operations with their ends, the incarnations and tenures of each lock's queue (D1), the
+//! holdings with their incarnation and belief (D2, D3), and the rows of the apply log with their
+//! operation, rank and effect (D2, D4). Everything borrows from the history; positions in the
+//! vectors stand for identities. Built by [`Index::new`] in `build.rs`.
+//!
+//! It leaves judging to the checkers: a history that breaks an assumption is still indexed.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod build;
+mod effect;
+mod queue;
 
 use crate::history::{
-    ApplyRow, Boundary, Cause, EventKind, Function, History, HoldingId, KeyChange, NodeName, OpId,
-    OpKind, Outcome, Reply,
+    ApplyRow, Cause, Function, History, HoldingId, NodeName, OpId, OpKind, Outcome, RowResult,
 };
 
-/// An operation with both its ends.
-#[derive(Debug, Clone)]
-pub struct Op<'a> {
-    /// Its name.
+/// What the checkers share about one history.
+#[derive(Debug)]
+pub struct Index<'h> {
+    /// The history itself.
+    pub history: &'h History,
+    /// In the order of their invocation.
+    pub ops: Vec<Op<'h>>,
+    /// In the order in which their acquires were invoked.
+    pub holdings: Vec<Holding<'h>>,
+    /// Every queue that a commit or an operation names.
+    pub locks: Vec<Lock<'h>>,
+    /// In the order of their creation.
+    pub incarnations: Vec<Incarnation<'h>>,
+    /// In apply order.
+    pub rows: Vec<Row<'h>>,
+    /// (operation, row), sorted: which rows an operation has.
+    op_rows: Vec<(usize, usize)>,
+}
+
+/// An operation of a client: all its attempts together.
+#[derive(Debug)]
+pub struct Op<'h> {
+    /// Its name in the history.
     pub id: OpId,
-    /// Whose it is.
+    /// The client.
     pub node: NodeName,
-    /// `seq` of its invocation.
-    pub invoke: u64,
-    /// `seq` of its return, if it returned.
-    pub returned: Option<u64>,
-    /// The holding that it belongs to.
-    pub holding: Option<HoldingId>,
+    /// Position in [`Index::holdings`].
+    pub holding: Option<usize>,
     /// What was asked.
-    pub f: &'a Function,
-    /// How it ended; none if it never did.
-    pub outcome: Option<&'a Outcome>,
+    pub f: &'h Function,
+    /// `seq` of the invocation.
+    pub invoke: u64,
+    /// `seq` and outcome of the return, if it returned.
+    pub end: Option<(u64, &'h Outcome)>,
 }
 
 impl Op<'_> {
     /// Whether the client was told that it happened.
     pub fn is_ok(&self) -> bool {
-        matches!(self.outcome, Some(Outcome::Ok(_)))
+        matches!(self.end, Some((_, Outcome::Ok(_))))
     }
 }
 
-/// One life of a queue key, from its creation to its deletion (D1).
-#[derive(Debug, Clone)]
-pub struct Incarnation<'a> {
+/// One acquire and what is done under it.
+#[derive(Debug)]
+pub struct Holding<'h> {
+    /// Its name in the history, if the acquire gave one.
+    pub id: Option<HoldingId>,
+    /// The client.
+    pub node: NodeName,
+    /// Position of the acquire in [`Index::ops`].
+    pub acquire: usize,
+    /// Position in [`Index::locks`].
+    pub lock: usize,
+    /// The lease of the client's session when it asked, if the history tells.
+    pub lease: Option<i64>,
+    /// The owner key that the acquire answered.
+    pub key: Option<&'h str>,
+    /// The token that the acquire answered.
+    pub token: Option<i64>,
+    /// `seq` of the acquire's ok.
+    pub ok: Option<u64>,
+    /// `seq` of the first unlock, or close of its session, that was invoked for it.
+    pub released: Option<u64>,
+    /// Position in [`Index::incarnations`]: the last incarnation of its key that was committed
+    /// before the acquire returned, even if already deleted. For an acquire that gave no key, that
+    /// of its session's queue key, if it lived during the call.
+    pub incarnation: Option<usize>,
+    /// From when to when the client believed that it held the lock.
+    pub belief: Option<Belief>,
+}
+
+/// A belief (D3), in `seq`s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Belief {
+    /// The acquire's ok.
+    pub from: u64,
+    /// The invocation of the release, the noticed loss or the kill; `u64::MAX` if there was none.
+    pub to: u64,
+}
+
+impl Belief {
+    /// Whether it lasts at this event.
+    pub fn contains(&self, seq: u64) -> bool {
+        self.from <= seq && seq < self.to
+    }
+
+    /// Whether both last at some moment.
+    pub fn intersects(&self, other: &Belief) -> bool {
+        self.from < other.to && other.from < self.to
+    }
+}
+
+/// A lock's queue.
+#[derive(Debug)]
+pub struct Lock<'h> {
+    /// The lock's name; its queue is the keys `name/<hex>`.
+    pub name: &'h str,
+    /// Whether an operation names it. Other keys of the same form are none of our business.
+    pub named: bool,
+    /// Positions in [`Index::incarnations`], in the order of their creation.
+    pub incarnations: Vec<usize>,
+    /// The incarnations that became owner, in that order.
+    pub tenures: Vec<usize>,
+    /// Each change of the owner.
+    pub owners: Vec<OwnerChange>,
+}
+
+/// From this commit on the owner is another.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnerChange {
+    /// `seq` of the commit.
+    pub seq: u64,
+    /// Position in [`Index::incarnations`]; `None` if the queue is empty.
+    pub owner: Option<usize>,
+}
+
+/// One life of a queue key.
+#[derive(Debug)]
+pub struct Incarnation<'h> {
+    /// Position in [`Index::locks`].
+    pub lock: usize,
     /// The key.
-    pub key: &'a str,
-    /// The revision that created it: the rank of what is done under it.
+    pub key: &'h str,
+    /// The rank of what is done under it.
     pub create_revision: i64,
     /// `seq` of the commit that created it.
     pub created: u64,
-    /// `seq` and cause of the commit that deleted it.
-    pub deleted: Option<(u64, Cause)>,
+    /// `seq` of the commit that made it owner for the first time.
+    pub owner_since: Option<u64>,
+    /// How it ended.
+    pub ended: Option<End>,
+    /// `seq` of a later commit that created the same key with the same revision again.
+    pub returned: Option<u64>,
 }
 
-/// The time in which an incarnation was the first of its queue (D1).
-#[derive(Debug, Clone)]
-pub struct Tenure {
-    /// Index of the incarnation.
-    pub incarnation: usize,
-    /// `seq` of the commit that made it the owner.
-    pub began: u64,
-    /// `seq` and cause of the commit that ended it.
-    pub ended: Option<(u64, Cause)>,
-    /// How many keys were in the queue when it began.
-    pub contenders: usize,
-}
-
-/// An acquire and what was done under it (D2, D3).
-#[derive(Debug, Clone)]
-pub struct Holding {
-    /// Its name.
-    pub id: HoldingId,
-    /// Whose it is.
-    pub node: NodeName,
-    /// The lock operation.
-    pub acquire: OpId,
-    /// `seq` of the acquire's ok, if it came.
-    pub acquired: Option<u64>,
-    /// The incarnation under which it holds: the last one of its key that was committed before the
-    /// acquire returned, even if it was deleted by then.
-    pub incarnation: Option<usize>,
-    /// `seq` of the end of its belief: unlock or close invoked, loss noticed, process killed.
-    pub belief_end: Option<u64>,
-    /// `seq` of the invocation of its unlock.
-    pub unlock_invoked: Option<u64>,
-}
-
-impl Holding {
-    /// Whether it is believed in at this point of the order.
-    pub fn is_believed_at(&self, seq: u64) -> bool {
-        self.acquired.is_some_and(|acquired| acquired <= seq)
-            && self.belief_end.is_none_or(|end| seq < end)
-    }
-}
-
-/// A row of the apply log with its place in the order and its rank.
-#[derive(Debug, Clone)]
-pub struct Row<'a> {
-    /// `seq` of the row.
+/// The end of an incarnation.
+#[derive(Debug, Clone, Copy)]
+pub struct End {
+    /// `seq` of the commit.
     pub seq: u64,
-    /// `seq` of the request's arrival, if it was recorded.
-    pub arrival: Option<u64>,
-    /// `seq` of the answer, if it left.
-    pub answer: Option<u64>,
+    /// Why the store changed.
+    pub cause: Cause,
+}
+
+/// A row of the apply log with what it belongs to.
+#[derive(Debug)]
+pub struct Row<'h> {
+    /// `seq` of the apply.
+    pub seq: u64,
     /// The row.
-    pub row: &'a ApplyRow,
-    /// The operation that it was an attempt of.
-    pub op: Option<OpId>,
-    /// The holding of that operation.
-    pub holding: Option<HoldingId>,
-    /// Index of the incarnation under which the operation was issued.
+    pub row: &'h ApplyRow,
+    /// Position in [`Index::ops`].
+    pub op: Option<usize>,
+    /// Position in [`Index::holdings`].
+    pub holding: Option<usize>,
+    /// Position in [`Index::incarnations`].
     pub incarnation: Option<usize>,
-    /// Its create revision, from the commit log.
+    /// The create revision of that incarnation, from the commit log.
     pub rank: Option<i64>,
+    /// `seq` of the request's arrival, if recorded.
+    pub arrival: Option<u64>,
+    /// `seq` of the answer's departure, if recorded.
+    pub answer: Option<u64>,
+    /// Of a write: whether it had its effect (D4).
+    pub effective: bool,
+    /// Whether it counts over a crash of the storage: it was answered, or is in a recovered state.
+    pub survives: bool,
 }
 
 impl Row<'_> {
+    /// Whether the fence let it through.
+    pub fn admitted(&self) -> bool {
+        self.row.result == RowResult::Admitted
+    }
+
     /// Whether it is a write.
     pub fn is_write(&self) -> bool {
         self.row.kind == OpKind::Write
     }
-}
 
-/// A history, sorted out.
-#[derive(Debug)]
-pub struct Index<'a> {
-    /// The history.
-    pub history: &'a History,
-    /// Operations by name.
-    pub ops: BTreeMap<OpId, Op<'a>>,
-    /// All lives of all queue keys, in order of creation.
-    pub incarnations: Vec<Incarnation<'a>>,
-    /// The tenures of each lock, in order, by the lock's name.
-    pub tenures: BTreeMap<&'a str, Vec<Tenure>>,
-    /// Holdings by name.
-    pub holdings: BTreeMap<HoldingId, Holding>,
-    /// The apply log, in order.
-    pub rows: Vec<Row<'a>>,
-    /// Values that some read has answered.
-    pub read_values: BTreeSet<&'a str>,
-}
-
-impl<'a> Index<'a> {
-    /// Sorts a history out.
-    pub fn new(history: &'a History) -> Self {
-        let mut index = Index {
-            history,
-            ops: BTreeMap::new(),
-            incarnations: Vec::new(),
-            tenures: BTreeMap::new(),
-            holdings: BTreeMap::new(),
-            rows: Vec::new(),
-            read_values: BTreeSet::new(),
-        };
-        index.read_operations();
-        index.read_queues();
-        index.read_holdings();
-        index.read_rows();
-        index
+    /// Whether it raises the mark that the judge recomputes: admitted, with a token.
+    pub fn announces(&self) -> bool {
+        self.admitted() && self.row.token.is_some()
     }
 
-    /// The tenure of an incarnation, if it ever was an owner.
-    pub fn tenure_of(&self, incarnation: usize) -> Option<&Tenure> {
-        let lock = lock_of(self.incarnations[incarnation].key)?;
-        let tenures = self.tenures.get(lock)?;
-        // Owners follow each other in the order of their creation.
-        let at = tenures.binary_search_by_key(&incarnation, |tenure| tenure.incarnation);
-        at.ok().map(|at| &tenures[at])
-    }
-
-    /// Whether the incarnation is the owner at this point of the order.
-    pub fn is_owner_at(&self, incarnation: usize, seq: u64) -> bool {
-        self.tenure_of(incarnation).is_some_and(|tenure| {
-            tenure.began <= seq && tenure.ended.is_none_or(|(ended, _)| seq < ended)
-        })
-    }
-
-    fn read_operations(&mut self) {
-        for event in &self.history.events {
-            match &event.kind {
-                EventKind::Invoke { op, holding, f } => {
-                    let new = Op {
-                        id: *op,
-                        node: event.node,
-                        invoke: event.seq,
-                        returned: None,
-                        holding: *holding,
-                        f,
-                        outcome: None,
-                    };
-                    self.ops.insert(*op, new);
-                }
-                EventKind::Return { op, outcome } => {
-                    if let Some(op) = self.ops.get_mut(op) {
-                        op.returned = Some(event.seq);
-                        op.outcome = Some(outcome);
-                    }
-                    if let Outcome::Ok(Reply::Value(Some(value))) = outcome {
-                        self.read_values.insert(value);
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn read_queues(&mut self) {
-        // Per lock: the live keys of its queue by create revision and key.
-        let mut queues: BTreeMap<&str, BTreeMap<(i64, usize), ()>> = BTreeMap::new();
-        let mut live: BTreeMap<&str, usize> = BTreeMap::new();
-        for event in &self.history.events {
-            let EventKind::Commit(commit) = &event.kind else { continue };
-            let mut touched = BTreeSet::new();
-            for change in &commit.events {
-                let Some(lock) = lock_of(&change.key) else { continue };
-                let queue = queues.entry(lock).or_default();
-                let alive = live.get(change.key.as_str()).copied();
-                match (change.change, alive) {
-                    // A put that keeps the key stays in the same incarnation.
-                    (KeyChange::Put, Some(incarnation))
-                        if self.incarnations[incarnation].create_revision
-                            == change.create_revision => {}
-                    (KeyChange::Put, _) => {
-                        let incarnation = self.incarnations.len();
-                        self.incarnations.push(Incarnation {
-                            key: &change.key,
-                            create_revision: change.create_revision,
-                            created: event.seq,
-                            deleted: None,
-                        });
-                        live.insert(&change.key, incarnation);
-                        queue.insert((change.create_revision, incarnation), ());
-                    }
-                    (KeyChange::Delete, Some(incarnation)) => {
-                        let old = &mut self.incarnations[incarnation];
-                        old.deleted = Some((event.seq, commit.cause));
-                        queue.remove(&(old.create_revision, incarnation));
-                        live.remove(change.key.as_str());
-                    }
-                    (KeyChange::Delete, None) => {}
-                }
-                touched.insert(lock);
-            }
-            for lock in touched {
-                let queue = &queues[lock];
-                let owner = queue.keys().next().map(|(_, incarnation)| *incarnation);
-                let tenures = self.tenures.entry(lock).or_default();
-                note_owner(tenures, owner, event.seq, commit.cause, queue.len());
-            }
-        }
-    }
-
-    fn read_holdings(&mut self) {
-        for op in self.ops.values() {
-            let (Some(id), Function::Lock { .. } | Function::TryLock { .. }) = (op.holding, op.f)
-            else {
-                continue;
-            };
-            let mut holding = Holding {
-                id,
-                node: op.node,
-                acquire: op.id,
-                acquired: None,
-                incarnation: None,
-                belief_end: None,
-                unlock_invoked: None,
-            };
-            if let (Some(returned), Some(Outcome::Ok(Reply::Acquired { key, .. }))) =
-                (op.returned, op.outcome)
-            {
-                holding.acquired = Some(returned);
-                // Incarnations are in the order of creation, so the last that fits is the one.
-                let before = self.incarnations.partition_point(|i| i.created < returned);
-                let fits = |i: &usize| self.incarnations[*i].key == key;
-                holding.incarnation = (0..before).rev().find(fits);
-            }
-            self.holdings.insert(id, holding);
-        }
-        self.read_belief_ends();
-    }
-
-    fn read_belief_ends(&mut self) {
-        // The holdings that each node believes in, to end them when its process dies.
-        let mut believed: BTreeMap<_, BTreeSet<HoldingId>> = BTreeMap::new();
-        for event in &self.history.events {
-            let mut ended = Vec::new();
-            match &event.kind {
-                EventKind::Return { op, outcome: Outcome::Ok(Reply::Acquired { .. }) } => {
-                    let holding = self.ops.get(op).and_then(|op| op.holding);
-                    believed.entry(event.node).or_default().extend(holding);
-                }
-                EventKind::Invoke {
-                    holding: Some(holding), f: Function::Unlock { .. }, ..
-                } => {
-                    if let Some(holding) = self.holdings.get_mut(holding) {
-                        holding.unlock_invoked.get_or_insert(event.seq);
-                    }
-                    ended.push(*holding);
-                }
-                EventKind::LossNoticed { holding } => ended.push(*holding),
-                EventKind::Invoke { f: Function::CloseSession, .. } | EventKind::Killed => {
-                    ended.extend(believed.remove(&event.node).unwrap_or_default());
-                }
-                _ => {}
-            }
-            for holding in ended {
-                believed.entry(event.node).or_default().remove(&holding);
-                if let Some(holding) = self.holdings.get_mut(&holding) {
-                    holding.belief_end.get_or_insert(event.seq);
-                }
-            }
-        }
-    }
-
-    fn read_rows(&mut self) {
-        let mut arrivals = BTreeMap::new();
-        let mut rows_by_request = BTreeMap::new();
-        for event in &self.history.events {
-            match &event.kind {
-                EventKind::Storage(Boundary::Arrival { boot, request }) => {
-                    arrivals.insert((*boot, *request), event.seq);
-                }
-                EventKind::Storage(Boundary::Answer { boot, request }) => {
-                    if let Some(at) = rows_by_request.get(&(*boot, *request)) {
-                        let row: &mut Row<'_> = &mut self.rows[*at];
-                        row.answer = Some(event.seq);
-                    }
-                }
-                EventKind::Apply(row) => {
-                    let op = row.tag.map(OpId);
-                    let holding = op.and_then(|op| self.ops.get(&op)).and_then(|op| op.holding);
-                    let incarnation =
-                        holding.and_then(|id| self.holdings.get(&id)).and_then(|h| h.incarnation);
-                    let rank = incarnation.map(|i| self.incarnations[i].create_revision);
-                    let arrival = arrivals.get(&(row.boot, row.request)).copied();
-                    rows_by_request.insert((row.boot, row.request), self.rows.len());
-                    let (seq, answer) = (event.seq, None);
-                    self.rows.push(Row {
-                        seq,
-                        arrival,
-                        answer,
-                        row,
-                        op,
-                        holding,
-                        incarnation,
-                        rank,
-                    });
-                }
-                _ => {}
-            }
-        }
+    /// Whether it is before `later` in what the storage still knew when it applied `later`.
+    pub fn precedes(&self, later: &Row<'_>) -> bool {
+        self.row.index < later.row.index && (self.row.boot == later.row.boot || self.survives)
     }
 }
 
-/// Ends the tenure of who was the owner, if it is another now, and begins the new one's.
-fn note_owner(
-    tenures: &mut Vec<Tenure>,
-    owner: Option<usize>,
-    seq: u64,
-    cause: Cause,
-    contenders: usize,
-) {
-    let last = tenures.last_mut().filter(|tenure| tenure.ended.is_none());
-    match last {
-        Some(last) if Some(last.incarnation) == owner => return,
-        Some(last) => last.ended = Some((seq, cause)),
-        None => {}
+impl<'h> Index<'h> {
+    /// The owner of a lock as the last commit before this event left it.
+    pub fn owner_at(&self, lock: usize, seq: u64) -> Option<usize> {
+        let owners = &self.locks[lock].owners;
+        let after = owners.partition_point(|change| change.seq <= seq);
+        after.checked_sub(1).and_then(|last| owners[last].owner)
     }
-    if let Some(incarnation) = owner {
-        tenures.push(Tenure { incarnation, began: seq, ended: None, contenders });
-    }
-}
 
-/// The lock whose queue this key stands in: its direct children with a hexadecimal name.
-fn lock_of(key: &str) -> Option<&str> {
-    let (lock, name) = key.rsplit_once('/')?;
-    let hex = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    hex.then_some(lock)
+    /// Whether the incarnation is owner in some revision that is current between two events.
+    pub fn owned_between(&self, incarnation: usize, from: u64, to: u64) -> bool {
+        let lock = self.incarnations[incarnation].lock;
+        let owners = &self.locks[lock].owners;
+        let first = owners.partition_point(|change| change.seq <= from).saturating_sub(1);
+        owners[first..]
+            .iter()
+            .take_while(|change| change.seq < to)
+            .any(|change| change.owner == Some(incarnation))
+    }
+
+    /// The rows of an operation, in apply order.
+    pub fn rows_of(&self, op: usize) -> impl Iterator<Item = &Row<'h>> {
+        let from = self.op_rows.partition_point(|(of, _)| *of < op);
+        self.op_rows[from..]
+            .iter()
+            .take_while(move |(of, _)| *of == op)
+            .map(|(_, row)| &self.rows[*row])
+    }
+
+    /// A holding in words: its client, its name, its rank.
+    pub fn describe_holding(&self, holding: usize) -> String {
+        let holding = &self.holdings[holding];
+        let id = holding.id.map_or_else(|| "a holding".to_owned(), |id| id.to_string());
+        match holding.incarnation {
+            Some(incarnation) => {
+                let rank = self.incarnations[incarnation].create_revision;
+                format!("{} ({id}, rank {rank})", holding.node)
+            }
+            None => format!("{} ({id})", holding.node),
+        }
+    }
 }

@@ -1,110 +1,60 @@
-//! The judge: pure functions from a history to a verdict.
+//! The judge: a history goes in, verdicts come out.
 //!
-//! Checkers read the history alone: what clients saw, etcd's commit log, the storage's apply log.
-//! They never ask a guard for its opinion, and know nothing of the cluster, so an old history can
-//! be judged again. To add one: a file here and a row in [`CATALOG`], with golden histories, good
-//! and bad, under `sim-tests/histories/`.
+//! Each checker decides one property of `semantics.md`'s D4 to D9 from the truth in a history (etcd's
+//! commit log, the storage's apply log, what the clients were told), never from a guard's opinion.
+//! A checker is one file and one row in [`all`]. Checkers share one [`Index`] of the history, built
+//! in one pass; [`judge`](fn@judge) runs them all and weighs their verdicts against the assumptions.
 //!
-//! A verdict is one of four, and only [`Verdict::Pass`] is green: a checker that judged nothing is
-//! [`Verdict::NotRun`].
+//! Pure functions over [`crate::history`]: no clock, no I/O, no randomness, so that an old history
+//! can be judged again. What happened at all (so that an empty run is no pass) is in [`reached`].
 
-mod assumptions;
-mod classes;
-mod control;
-mod grant;
-mod honesty;
-mod index;
-mod lost_update;
-mod reached;
-mod stale;
-mod token_order;
+pub mod assumption;
+pub mod class;
+pub mod finding;
+pub mod grant_validity;
+pub mod index;
+pub mod judge;
+pub mod lost_update;
+pub mod no_stale_write;
+pub mod reached;
+pub mod session_honesty;
+pub mod token_order;
 
-pub use classes::{Class, ClassedWrite, Classes, classes, classify};
-pub use control::control_arm;
-pub use index::{Holding, Incarnation, Index, Op, Row, Tenure};
-pub use reached::{FaultInfo, PROPERTIES, Reached, reached};
+pub use assumption::Assumption;
+pub use class::{Class, Classes};
+pub use finding::{Finding, Verdict, Violation};
+pub use index::Index;
+pub use judge::{Judgement, judge};
+pub use reached::{Property, Reached, control_arm, reached};
 
-/// What a checker says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// The rule held wherever it applied, and it applied somewhere.
-    Pass,
-    /// The rule was broken.
-    Violation(Violation),
-    /// The history does not allow an answer, and why.
-    Unknown(String),
-    /// There was nothing to judge, and what was missing.
-    NotRun(String),
+/// One property that a history must have.
+pub trait Checker: Sync {
+    /// Its name on the command line, in reports and in the corpus.
+    fn name(&self) -> &'static str;
+
+    /// What it demands, in one sentence.
+    fn help(&self) -> &'static str;
+
+    /// The assumptions without which its verdict, even a violation, means nothing.
+    fn leans_on(&self) -> &'static [Assumption];
+
+    /// Judges a history.
+    fn check(&self, index: &Index<'_>) -> Finding;
 }
 
-/// A broken rule, with the least set of events that shows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violation {
-    /// What happened, in one sentence.
-    pub message: String,
-    /// The events that show it, by `seq`, in order.
-    pub events: Vec<u64>,
+/// Every checker, in the order in which reports name them.
+pub fn all() -> &'static [&'static dyn Checker] {
+    &[
+        &assumption::Assumptions,
+        &no_stale_write::NoStaleWrite,
+        &grant_validity::GrantValidity,
+        &token_order::TokenOrder,
+        &lost_update::LostUpdate,
+        &session_honesty::SessionHonesty,
+    ]
 }
-
-/// A checker's verdict on one history.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// The checker.
-    pub checker: &'static str,
-    /// Its verdict.
-    pub verdict: Verdict,
-    /// How many things it judged.
-    pub judged: u64,
-}
-
-/// A rule that histories must keep.
-pub struct Checker {
-    /// Its name.
-    pub name: &'static str,
-    /// The rule, in one line.
-    pub help: &'static str,
-    /// Gives the number of things judged and the first violation.
-    check: fn(&Index<'_>) -> (u64, Result<(), Verdict>),
-}
-
-impl std::fmt::Debug for Checker {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Checker").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-/// All checkers. Assumptions come first: a verdict means little if they fail.
-pub static CATALOG: [Checker; 6] = [
-    assumptions::ASSUMPTIONS,
-    stale::NO_STALE_WRITE,
-    grant::GRANT_VALIDITY,
-    token_order::TOKEN_ORDER,
-    lost_update::LOST_UPDATE,
-    honesty::SESSION_HONESTY,
-];
 
 /// The checker of this name.
-pub fn find(name: &str) -> Option<&'static Checker> {
-    CATALOG.iter().find(|checker| checker.name == name)
-}
-
-impl Checker {
-    /// Judges a history.
-    pub fn judge(&self, index: &Index<'_>) -> Finding {
-        let (judged, result) = (self.check)(index);
-        let verdict = match result {
-            Err(verdict) => verdict,
-            Ok(()) if judged == 0 => Verdict::NotRun("nothing to judge".to_owned()),
-            Ok(()) => Verdict::Pass,
-        };
-        Finding { checker: self.name, verdict, judged }
-    }
-}
-
-/// A violation shown by these events; equal ones are named once.
-fn violation(message: String, events: impl IntoIterator<Item = u64>) -> Verdict {
-    let mut events: Vec<u64> = events.into_iter().collect();
-    events.sort_unstable();
-    events.dedup();
-    Verdict::Violation(Violation { message, events })
+pub fn by_name(name: &str) -> Option<&'static dyn Checker> {
+    all().iter().copied().find(|checker| checker.name() == name)
 }

@@ -1,204 +1,233 @@
-//! What a run has reached (D11): an exploration that reached nothing is no pass.
+//! What happened in a history at all: counts of the properties that a suite must have met, so that a
+//! run in which nothing happened is no pass (D11).
+//!
+//! Faults are told by their family's name, which the caller takes from the plan: here only `suspend`
+//! and names that begin with `cut` mean something.
 
-use std::{collections::BTreeMap, ops::AddAssign};
+use std::{
+    collections::BTreeMap,
+    ops::{Add, AddAssign},
+};
 
-use super::{Class, Holding, Index, Tenure, classify, control::contended_handovers};
-use crate::history::{Cause, EventKind, FaultAction, NodeName};
+use serde::{Deserialize, Serialize};
 
-/// The properties that an exploration with faults must reach, and what they mean.
-pub const PROPERTIES: [(&str, &str); 8] = [
-    ("overlap", "two holders believed in one lock at once"),
-    ("stale-refused", "a superseded write was refused"),
-    ("stale-refused-by-read", "a write was refused because of a read only"),
-    ("expiry-while-held", "a lease ran out while its holder believed in the lock"),
-    ("handover-by-expiry", "a waiter got the lock because a lease ran out"),
-    ("keep-alive-lost-to-cut", "a holder's lease ran out because a cut held its renewals"),
-    ("pause-before-write", "a holder stood still between its check and its write"),
-    ("overlap-by-suspend", "a suspend carried a belief past the end of its lease"),
-];
+use super::{
+    class::{Class, Classes, Classification, classify},
+    index::{Belief, Index},
+};
+use crate::history::History;
 
-/// How often each property was met.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reached(BTreeMap<&'static str, u64>);
+mod fault;
+mod hand_over;
+
+pub use hand_over::HandOver;
+
+/// Something that may happen in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Property {
+    /// Two clients believed at one moment that they hold the lock.
+    Overlap,
+    /// The fence refused a superseded write.
+    StaleRefusedWrite,
+    /// It was superseded by a read only: without a mark on reads it would have been let in.
+    StaleRefusedByReadOnly,
+    /// A lease ran out while its client believed that it holds the lock.
+    ExpiryWhileHeld,
+    /// The lock went to another because a lease ran out.
+    HandOverByExpiry,
+    /// The lock went to another because its owner gave it back.
+    HandOverByUnlock,
+    /// The lock went to another because a lease was revoked.
+    HandOverByRevoke,
+    /// The lock went to another because somebody else deleted the owner's key.
+    HandOverByOutsideDelete,
+    /// The next owner was already waiting in the queue.
+    ContendedHandOver,
+    /// A cut link kept a client from renewing its lease for more than half its time to live.
+    KeepAliveLostToCut,
+    /// A client was stopped between its check that it holds the lock and the write.
+    PauseBeforeWrite,
+    /// A suspended client went on under its lock, its own clock being short of the deadline, while
+    /// or after another held it.
+    OverlapBySuspend,
+    /// A write landed after its tenure's end, before the next tenure's first operation.
+    LateAccepted,
+    /// A write of unknown outcome had its effect.
+    UnknownWithEffect,
+    /// A write of unknown outcome had none.
+    UnknownWithoutEffect,
+    /// The answer of an acquire arrived after the end of its tenure.
+    AcquireAfterTenure,
+}
+
+impl Property {
+    /// Every property.
+    pub const ALL: [Property; 16] = [
+        Property::Overlap,
+        Property::StaleRefusedWrite,
+        Property::StaleRefusedByReadOnly,
+        Property::ExpiryWhileHeld,
+        Property::HandOverByExpiry,
+        Property::HandOverByUnlock,
+        Property::HandOverByRevoke,
+        Property::HandOverByOutsideDelete,
+        Property::ContendedHandOver,
+        Property::KeepAliveLostToCut,
+        Property::PauseBeforeWrite,
+        Property::OverlapBySuspend,
+        Property::LateAccepted,
+        Property::UnknownWithEffect,
+        Property::UnknownWithoutEffect,
+        Property::AcquireAfterTenure,
+    ];
+
+    /// As reports name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Property::Overlap => "overlap of beliefs",
+            Property::StaleRefusedWrite => "stale write refused",
+            Property::StaleRefusedByReadOnly => "stale write refused because of a read only",
+            Property::ExpiryWhileHeld => "lease expired while held",
+            Property::HandOverByExpiry => "hand-over by expiry",
+            Property::HandOverByUnlock => "hand-over by unlock",
+            Property::HandOverByRevoke => "hand-over by revoke",
+            Property::HandOverByOutsideDelete => "hand-over by outside delete",
+            Property::ContendedHandOver => "contended hand-over",
+            Property::KeepAliveLostToCut => "keep-alive lost to a cut",
+            Property::PauseBeforeWrite => "pause between check and write",
+            Property::OverlapBySuspend => "overlap carried past the local deadline by a suspend",
+            Property::LateAccepted => "late write accepted",
+            Property::UnknownWithEffect => "unknown outcome that had its effect",
+            Property::UnknownWithoutEffect => "unknown outcome that had none",
+            Property::AcquireAfterTenure => "acquire answered after its tenure's end",
+        }
+    }
+}
+
+/// How often each property was met. Sums over runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reached(BTreeMap<Property, u64>);
 
 impl Reached {
-    /// How often a property was met.
-    pub fn count(&self, property: &str) -> u64 {
-        self.0.get(property).copied().unwrap_or(0)
+    /// How often this happened.
+    pub fn count(&self, property: Property) -> u64 {
+        self.0.get(&property).copied().unwrap_or(0)
     }
 
-    /// All counts, by name.
-    pub fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        self.0.iter().map(|(name, count)| (*name, *count))
+    /// Whether this happened at all.
+    pub fn contains(&self, property: Property) -> bool {
+        self.count(property) > 0
     }
 
-    /// The properties of [`PROPERTIES`] that were never met.
-    pub fn missing(&self) -> Vec<&'static str> {
-        PROPERTIES.iter().map(|(name, _)| *name).filter(|name| self.count(name) == 0).collect()
+    /// Every property with its count, zeros included.
+    pub fn rows(&self) -> impl Iterator<Item = (Property, u64)> + '_ {
+        Property::ALL.into_iter().map(|property| (property, self.count(property)))
     }
 
-    fn add(&mut self, property: &'static str, count: u64) {
-        *self.0.entry(property).or_default() += count;
+    fn raise(&mut self, property: Property, count: u64) {
+        if count > 0 {
+            *self.0.entry(property).or_insert(0) += count;
+        }
     }
 }
 
 impl AddAssign<&Reached> for Reached {
     fn add_assign(&mut self, other: &Reached) {
         for (property, count) in &other.0 {
-            self.add(property, *count);
+            self.raise(*property, *count);
         }
     }
 }
 
-/// What a fault of the plan is, as far as the checkers need to know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FaultInfo {
-    /// The name of its family.
-    pub family: &'static str,
-    /// The nodes that it touches.
-    pub nodes: Vec<NodeName>,
-}
+impl Add<&Reached> for Reached {
+    type Output = Reached;
 
-/// When a fault acted, by `seq`, and whether it changed something.
-struct Span<'f> {
-    info: &'f FaultInfo,
-    begin: u64,
-    end: u64,
-    effect: u64,
-}
-
-impl Span<'_> {
-    fn holds(&self, seq: u64) -> bool {
-        self.begin <= seq && seq <= self.end
-    }
-
-    fn touches(&self, node: NodeName) -> bool {
-        self.info.nodes.contains(&node)
+    fn add(mut self, other: &Reached) -> Reached {
+        self += other;
+        self
     }
 }
 
-/// What the run has reached. `faults` says what the faults of its plan are, by their index.
-pub fn reached(index: &Index<'_>, faults: &BTreeMap<u32, FaultInfo>) -> Reached {
+/// Whether a run of the control arm (no faults) is as it must be: no overlap, only fresh-accepted
+/// writes, and a contended hand-over. The error says what is not so.
+pub fn control_arm(classes: &Classes, reached: &Reached) -> Result<(), String> {
+    let others = classes.total() - classes.fresh_accepted + classes.unranked;
+    if reached.contains(Property::Overlap) {
+        return Err(format!("{} overlaps of belief", reached.count(Property::Overlap)));
+    }
+    if others > 0 {
+        return Err(format!("{others} writes are not fresh-accepted: {classes:?}"));
+    }
+    if classes.fresh_accepted == 0 {
+        return Err("no write was accepted".to_owned());
+    }
+    if !reached.contains(Property::ContendedHandOver) {
+        return Err("the lock was never handed to a waiter".to_owned());
+    }
+    Ok(())
+}
+
+/// What happened in a history. `families` names the family of each fault of the plan by its index.
+pub fn reached(history: &History, families: &BTreeMap<u32, &str>) -> Reached {
+    let index = Index::new(history);
+    reached_in(&index, &classify(&index), families)
+}
+
+/// [`reached`] for those who have the index already.
+pub(super) fn reached_in(
+    index: &Index<'_>,
+    classification: &Classification,
+    families: &BTreeMap<u32, &str>,
+) -> Reached {
     let mut reached = Reached::default();
-    let overlaps = overlaps(index);
-    reached.add("overlap", overlaps.len() as u64);
-    let mut by_read = 0;
-    let classed = classify(index);
-    for write in classed.iter().filter(|write| write.class == Class::StaleRefused) {
-        reached.add("stale-refused", 1);
-        by_read += u64::from(write.superseded_by.is_some_and(|newer| !newer.is_write()));
-    }
-    reached.add("stale-refused-by-read", by_read);
-    reached.add("handover-contended", contended_handovers(index));
-    count_handovers(index, &mut reached);
-    let spans = spans(index, faults);
-    for (holding, ended) in expired(index) {
-        let mine = |span: &&Span<'_>| span.holds(ended) && span.touches(holding.node);
-        let active: Vec<_> = spans.iter().filter(mine).collect();
-        let by_cut = active.iter().any(|s| s.info.family == "cut" && s.effect > 0)
-            && active.iter().all(|s| s.info.family == "cut");
-        reached.add("keep-alive-lost-to-cut", u64::from(by_cut));
-        if !holding.is_believed_at(ended) {
-            continue;
-        }
-        reached.add("expiry-while-held", 1);
-        let carried =
-            |span: &&&Span<'_>| span.info.family == "suspend" && holding.is_believed_at(span.end);
-        let by_suspend = active.iter().any(|span| carried(&span))
-            && overlaps.iter().any(|(older, _)| older.id == holding.id);
-        reached.add("overlap-by-suspend", u64::from(by_suspend));
-    }
-    reached.add("pause-before-write", pauses_before_write(index));
+    let classes = &classification.classes;
+    let by_read_only = |write: &&super::class::ClassedWrite| {
+        write.class == Class::StaleRefused && write.by_read_only
+    };
+    reached.raise(Property::Overlap, overlaps(index));
+    reached.raise(Property::StaleRefusedWrite, classes.stale_refused);
+    reached.raise(
+        Property::StaleRefusedByReadOnly,
+        classification.writes.iter().filter(by_read_only).count() as u64,
+    );
+    reached.raise(Property::LateAccepted, classes.late_accepted);
+    unknown_outcomes(index, &mut reached);
+    hand_over::count(index, &mut reached);
+    fault::count(index, families, &mut reached);
     reached
 }
 
-/// Pairs of holdings of different incarnations of one lock that were believed in at once, the
-/// older one first.
-pub(super) fn overlaps<'i>(index: &'i Index<'_>) -> Vec<(&'i Holding, &'i Holding)> {
-    let mut believed: Vec<&Holding> =
-        index.holdings.values().filter(|holding| holding.acquired.is_some()).collect();
-    believed.sort_by_key(|holding| holding.acquired);
-    let mut open: Vec<&Holding> = Vec::new();
-    let mut overlaps = Vec::new();
-    for holding in believed {
-        let acquired = holding.acquired.unwrap_or_default();
-        open.retain(|other| other.is_believed_at(acquired));
-        let differs = |other: &&&Holding| {
-            other.incarnation != holding.incarnation
-                && lock(index, other).is_some_and(|name| Some(name) == lock(index, holding))
-        };
-        overlaps.extend(open.iter().filter(differs).map(|older| (*older, holding)));
-        open.push(holding);
+/// Pairs of holdings of one lock, under different incarnations, that were believed in at one moment.
+fn overlaps(index: &Index<'_>) -> u64 {
+    let mut beliefs: Vec<(Belief, usize, Option<usize>)> = index
+        .holdings
+        .iter()
+        .filter_map(|holding| Some((holding.belief?, holding.lock, holding.incarnation)))
+        .collect();
+    beliefs.sort_unstable_by_key(|(belief, ..)| belief.from);
+    let mut open: Vec<(Belief, usize, Option<usize>)> = Vec::new();
+    let mut overlaps = 0;
+    for (belief, lock, incarnation) in beliefs {
+        open.retain(|(other, ..)| other.to > belief.from);
+        let others = open.iter().filter(|(_, of, other)| *of == lock && *other != incarnation);
+        overlaps += others.count() as u64;
+        open.push((belief, lock, incarnation));
     }
     overlaps
 }
 
-fn lock<'i>(index: &'i Index<'_>, holding: &Holding) -> Option<&'i str> {
-    let key = index.incarnations[holding.incarnation?].key;
-    key.rsplit_once('/').map(|(lock, _)| lock)
-}
-
-fn count_handovers(index: &Index<'_>, reached: &mut Reached) {
-    for pair in index.tenures.values().flat_map(|tenures| tenures.windows(2)) {
-        let [Tenure { ended: Some((ended, cause)), .. }, next] = pair else { continue };
-        if *ended == next.began {
-            let name = match cause {
-                Cause::Expiry(_) => "handover-by-expiry",
-                Cause::Revoke(_) => "handover-by-revoke",
-                Cause::Put | Cause::Delete | Cause::Txn => "handover-by-unlock",
-                Cause::Restore => "handover-by-restore",
-            };
-            reached.add(name, 1);
+fn unknown_outcomes(index: &Index<'_>, reached: &mut Reached) {
+    use crate::history::{Function, Outcome};
+    for (at, op) in index.ops.iter().enumerate() {
+        let unknown = matches!(op.end, None | Some((_, Outcome::Unknown(_))));
+        if !unknown || !matches!(op.f, Function::Write { .. }) {
+            continue;
         }
+        let property = match index.rows_of(at).any(|row| row.effective) {
+            true => Property::UnknownWithEffect,
+            false => Property::UnknownWithoutEffect,
+        };
+        reached.raise(property, 1);
     }
-}
-
-/// Holdings whose tenure ended by expiry, believed in or not, with the `seq` of that end.
-fn expired<'i>(index: &'i Index<'_>) -> impl Iterator<Item = (&'i Holding, u64)> {
-    index.holdings.values().filter_map(|holding| {
-        let tenure = index.tenure_of(holding.incarnation?)?;
-        match tenure.ended? {
-            (ended, Cause::Expiry(_)) => Some((holding, ended)),
-            _ => None,
-        }
-    })
-}
-
-fn spans<'f>(index: &Index<'_>, faults: &'f BTreeMap<u32, FaultInfo>) -> Vec<Span<'f>> {
-    let mut spans: BTreeMap<u32, Span<'f>> = BTreeMap::new();
-    for event in &index.history.events {
-        let EventKind::Fault { index, action } = &event.kind else { continue };
-        let Some(info) = faults.get(index) else { continue };
-        match action {
-            FaultAction::Begin => {
-                let span = Span { info, begin: event.seq, end: u64::MAX, effect: 0 };
-                spans.insert(*index, span);
-            }
-            FaultAction::Effect(effect) => {
-                if let Some(span) = spans.get_mut(index) {
-                    span.effect = *effect;
-                }
-            }
-            FaultAction::End => {
-                if let Some(span) = spans.get_mut(index) {
-                    span.end = event.seq;
-                }
-            }
-            FaultAction::Skipped(_) => {}
-        }
-    }
-    spans.into_values().collect()
-}
-
-fn pauses_before_write(index: &Index<'_>) -> u64 {
-    let at_point = |event: &&crate::history::Event| match &event.kind {
-        EventKind::Point { name } => name == "client.before_write",
-        _ => false,
-    };
-    let believed = |event: &&crate::history::Event| {
-        let mine =
-            |holding: &&Holding| holding.node == event.node && holding.is_believed_at(event.seq);
-        index.holdings.values().find(mine).is_some()
-    };
-    index.history.events.iter().filter(at_point).filter(believed).count() as u64
 }

@@ -13,8 +13,8 @@ use std::{
 use super::{ExploreArguments, err, failure, out, progress::Progress, usage};
 use crate::{
     case::CaseOptions,
-    checker::{Class, PROPERTIES},
-    explore::{ExploreOptions, JOBS_MAX, REACHED_FROM_RUNS, Summary, explore},
+    checker::Property,
+    explore::{EXPECTED, ExploreOptions, JOBS_MAX, REACHED_FROM_RUNS, Summary, explore},
     judge::RunClass,
 };
 
@@ -132,10 +132,11 @@ fn print(summary: &Summary, options: &ExploreOptions, wall_s: f64) {
             ));
         }
     }
-    out(format_args!("overlaps   {} of beliefs of two holders", summary.reached.count("overlap")));
+    let overlaps = summary.reached.count(Property::Overlap);
+    out(format_args!("overlaps   {overlaps} of beliefs of two holders"));
     out(format_args!("writes     {} in classes", summary.classes.total()));
-    for class in Class::ALL {
-        out(format_args!("           {class:<14} {:>8}", summary.classes.count(class)));
+    for (class, count) in summary.classes.rows() {
+        out(format_args!("           {:<14} {count:>8}", class.name()));
     }
     if summary.has_faults {
         print_reached(summary);
@@ -145,11 +146,11 @@ fn print(summary: &Summary, options: &ExploreOptions, wall_s: f64) {
 fn print_reached(summary: &Summary) {
     let judged = summary.runs >= REACHED_FROM_RUNS;
     let note = if judged { "" } else { " (not judged below 200 runs)" };
-    out(format_args!("reached    property                  times     runs{note}"));
-    for (property, help) in PROPERTIES {
-        let times = summary.reached.count(property);
-        let runs = summary.reached_runs.get(property).copied().unwrap_or(0);
-        out(format_args!("           {property:<22} {times:>8} {runs:>8}  {help}"));
+    out(format_args!("reached       times     runs  (* must be reached){note}"));
+    for (property, times) in summary.reached.rows() {
+        let runs = summary.reached_runs.get(&property).copied().unwrap_or(0);
+        let star = if EXPECTED.contains(&property) { '*' } else { ' ' };
+        out(format_args!("           {times:>8} {runs:>8} {star} {}", property.name()));
     }
 }
 
@@ -167,7 +168,7 @@ fn print_verdict(summary: &Summary) {
         ));
     }
     for property in summary.not_reached() {
-        out(format_args!("not met    {property}: {} runs did not reach it", summary.runs));
+        out(format_args!("not met    {}: {} runs did not reach it", property.name(), summary.runs));
     }
     if summary.interrupted {
         err(format_args!("interrupted: this is the sum so far"));

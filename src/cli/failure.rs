@@ -5,7 +5,7 @@ use crate::{
     checker::Verdict,
     explore::{Failure, replay_token},
     judge::Judged,
-    report::{TimelineOptions, timeline},
+    report::Timeline,
 };
 
 /// The most lines of a timeline in a failure's text.
@@ -38,7 +38,7 @@ pub(super) fn print(failure: &Failure) {
 pub(super) fn print_finding(judged: &Judged) {
     let Some(finding) = judged.worst() else { return };
     let (word, message) = match &finding.verdict {
-        Verdict::Violation(violation) => ("violation", violation.message.clone()),
+        Verdict::Violation(violation) => ("violation", violation.to_string()),
         Verdict::Unknown(why) => ("unknown", why.clone()),
         Verdict::NotRun(why) => ("not run", why.clone()),
         Verdict::Pass => return,
@@ -54,15 +54,18 @@ pub(super) fn print_finding(judged: &Judged) {
 
 /// The timeline around what shows the violation, or all of it.
 pub(super) fn print_timeline(judged: &Judged, lines_max: usize) {
-    let evidence = match judged.worst().map(|finding| &finding.verdict) {
-        Some(Verdict::Violation(violation)) => violation.events.clone(),
-        _ => Vec::new(),
-    };
+    let violation = judged.worst().and_then(|finding| finding.verdict.violation());
+    let evidence = violation.map(|violation| violation.events.as_slice()).unwrap_or_default();
     if !evidence.is_empty() {
         let shown = evidence.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
         out(format_args!("shown by   events {shown}, marked > below"));
     }
-    let options = TimelineOptions { evidence, lines_max };
-    let text = timeline(&judged.run.history, &judged.run.case.plan, &options);
-    out(format_args!("{}", text.trim_end()));
+    let sentences = judged.fault_sentences();
+    let faults = sentences.iter().map(|(index, text)| (*index, text.as_str())).collect();
+    let timeline = Timeline::new(&judged.run.history).families(&faults).max_lines(lines_max);
+    let timeline = match evidence {
+        [] => timeline,
+        events => timeline.evidence(events).window(),
+    };
+    out(format_args!("{}", timeline.to_string().trim_end()));
 }

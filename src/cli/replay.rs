@@ -2,11 +2,7 @@
 
 use super::{ReplayArguments, err, failure, out, usage};
 use crate::{
-    case::ReplayToken,
-    explore::run_and_judge,
-    judge::RunClass,
-    report::{TimelineOptions, timeline},
-    runner::RunError,
+    case::ReplayToken, explore::run_and_judge, judge::RunClass, report::Timeline, runner::RunError,
 };
 
 pub(super) fn run(arguments: &ReplayArguments) -> u8 {
@@ -24,12 +20,13 @@ pub(super) fn run(arguments: &ReplayArguments) -> u8 {
             return RunClass::HarnessError.exit_status();
         }
     };
-    let options = TimelineOptions::default();
-    let text = timeline(&judged.run.history, &judged.run.case.plan, &options);
-    out(format_args!("{}", text.trim_end()));
+    let sentences = judged.fault_sentences();
+    let faults = sentences.iter().map(|(index, text)| (*index, text.as_str())).collect();
+    let timeline = Timeline::new(&judged.run.history).families(&faults).to_string();
+    out(format_args!("{}", timeline.trim_end()));
     failure::print_finding(&judged);
     if judged.worst().is_some() {
-        failure::print_timeline(&judged, options.lines_max);
+        failure::print_timeline(&judged, usize::MAX);
     }
     let class = judged.class();
     out(format_args!("verdict    {}", class.name()));

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use super::Outcome;
 use crate::{
     case::{Case, CaseOptions, ReplayToken},
-    checker::{Classes, PROPERTIES, Reached},
+    checker::{Classes, Property, Reached},
     fault::CATALOG,
     history::hash::RunHash,
     judge::{FaultCount, Judged, RunClass},
@@ -14,6 +14,17 @@ use crate::{
 
 /// From so many runs on, what was not reached counts against the exploration.
 pub const REACHED_FROM_RUNS: u64 = 200;
+/// What an exploration with faults must have reached: the dangerous things, or its pass is idle.
+pub const EXPECTED: [Property; 8] = [
+    Property::Overlap,
+    Property::StaleRefusedWrite,
+    Property::StaleRefusedByReadOnly,
+    Property::ExpiryWhileHeld,
+    Property::HandOverByExpiry,
+    Property::KeepAliveLostToCut,
+    Property::PauseBeforeWrite,
+    Property::OverlapBySuspend,
+];
 /// More failures than this are counted and not kept.
 const FAILURES_KEPT: usize = 100;
 
@@ -61,7 +72,7 @@ pub struct Summary {
     /// Properties reached, by how often.
     pub reached: Reached,
     /// In how many runs each property was reached.
-    pub reached_runs: BTreeMap<&'static str, u64>,
+    pub reached_runs: BTreeMap<Property, u64>,
     /// Faults by family.
     pub faults: BTreeMap<&'static str, FaultCount>,
     /// How many runs each checker found a violation in, and the first seed.
@@ -128,9 +139,9 @@ impl Summary {
         self.simulated += judged.run.simulated;
         self.requests += judged.run.requests;
         self.events += judged.run.history.events.len() as u64;
-        self.classes += &judged.classes;
-        self.reached += &judged.reached;
-        for (property, count) in judged.reached.counts() {
+        self.classes += judged.judgement.classes;
+        self.reached += &judged.judgement.reached;
+        for (property, count) in judged.judgement.reached.rows() {
             *self.reached_runs.entry(property).or_default() += u64::from(count > 0);
         }
         for (family, count) in &judged.faults {
@@ -163,12 +174,11 @@ impl Summary {
 
     /// Properties that enough runs should have reached and none did; none below
     /// [`REACHED_FROM_RUNS`] runs.
-    pub fn not_reached(&self) -> Vec<&'static str> {
+    pub fn not_reached(&self) -> Vec<Property> {
         if !self.has_faults || self.runs < REACHED_FROM_RUNS {
             return Vec::new();
         }
-        let names = PROPERTIES.iter().map(|(name, _)| *name);
-        names.filter(|name| self.reached.count(name) == 0).collect()
+        EXPECTED.into_iter().filter(|property| !self.reached.contains(*property)).collect()
     }
 
     /// The class of the exploration: the worst of its runs. An exploration that ran nothing, or did

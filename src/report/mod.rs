@@ -1,5 +1,8 @@
-//! Histories for people.
+//! What people read: texts made from histories and verdicts.
+//!
+//! Pure functions to text. Where the text goes is the business of `cli` and `testing`.
 
-mod timeline;
+pub mod timeline;
+mod words;
 
-pub use timeline::{TimelineOptions, timeline};
+pub use timeline::Timeline;

@@ -1,0 +1,94 @@
+//! The judge against histories whose verdict is known.
+//!
+//! `histories/<checker>/<what>.ok.jsonl` passes, `<what>.bad.jsonl` is a violation whose evidence
+//! the file names (`# evidence: 3,7`; assumptions answer unknown instead, `# unknown: words`).
+//! Random histories are judged a second time by the text's own loops.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use leasehold::{
+    checker::{self, Class, Index, Verdict},
+    history::{RowResult, codec},
+};
+
+mod mutation;
+mod naive;
+mod reached;
+mod story;
+
+use story::Story;
+
+fn remark<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    text.lines().find_map(|line| line.strip_prefix("# ")?.strip_prefix(name)?.strip_prefix(": "))
+}
+
+fn judge_file(checker: &dyn checker::Checker, path: &Path) {
+    let text = fs::read_to_string(path).expect("the file is there");
+    assert!(text.starts_with("# "), "{path:?} does not say what it shows");
+    let history = codec::decode(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    let verdict = checker.check(&Index::new(&history)).verdict;
+    let name = path.to_string_lossy();
+    if name.ends_with(".ok.jsonl") {
+        assert_eq!(verdict, Verdict::Pass, "{path:?}");
+    } else if let Some(words) = remark(&text, "unknown") {
+        let Verdict::Unknown(why) = &verdict else { panic!("{path:?}: {verdict}") };
+        assert!(why.contains(words), "{path:?}: {why}");
+    } else {
+        let Verdict::Violation(violation) = &verdict else { panic!("{path:?}: {verdict}") };
+        let events: Vec<String> = violation.events.iter().map(u64::to_string).collect();
+        assert_eq!(
+            Some(events.join(",").as_str()),
+            remark(&text, "evidence"),
+            "{path:?}: {verdict}"
+        );
+        let rule = remark(&text, "rule");
+        assert_eq!(Some(violation.rule), rule, "{path:?}: {verdict}");
+    }
+}
+
+/// Each checker says of each of its golden histories what the file says, and has both kinds: a
+/// checker that cannot fail, or cannot pass, would be found here.
+#[test]
+fn golden_histories() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("sim-tests/histories");
+    for checker in checker::all() {
+        let folder = root.join(checker.name());
+        let files = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
+        let files: BTreeSet<_> =
+            files.map(|file| file.expect("a readable folder").path()).collect();
+        let kind = |end| files.iter().filter(|file| file.to_string_lossy().ends_with(end)).count();
+        let (ok, bad) = (kind(".ok.jsonl"), kind(".bad.jsonl"));
+        assert!(ok >= 1 && bad >= 2 && ok + bad == files.len(), "{folder:?}: {ok} ok, {bad} bad");
+        for file in files {
+            judge_file(*checker, &file);
+        }
+    }
+}
+
+/// The boundary of D4: client 1 lost the lock; its late write is allowed just before the first
+/// admitted operation of client 2's tenure, and a violation just after it.
+#[test]
+fn boundary_of_a_late_write() {
+    let classes = |late_first: bool| {
+        let mut story = Story::new();
+        let old = story.acquire(1, 1);
+        let write = story.writing(1, 1, ("k", "late"), None);
+        story.expire(1);
+        let new = story.acquire(2, 2);
+        if late_first {
+            story.apply(write, Some(old), RowResult::Admitted);
+        }
+        story.read(2, 2, "k", new, "");
+        if !late_first {
+            story.apply(write, Some(old), RowResult::Admitted);
+        }
+        let history = story.finish();
+        let classes = naive::classify(&history).0;
+        assert_eq!(classes.len(), 1);
+        let index = Index::new(&history);
+        let checker = checker::by_name("no-stale-write").expect("a checker of the catalog");
+        (classes[0].1, checker.check(&index).verdict.is_pass())
+    };
+    assert_eq!(classes(true), (Class::LateAccepted, true));
+    assert_eq!(classes(false), (Class::StaleAccepted, false));
+}

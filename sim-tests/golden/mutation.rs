@@ -1,0 +1,199 @@
+//! Random histories, then random damage to them: the fast classes of D4 and the line of D5 must say
+//! what the naive loops say, whatever the history.
+
+use leasehold::{
+    checker::{Class, Index, class},
+    history::{ApplyRow, EventKind, History, Outcome, Reply, RowResult},
+    seed::{Seed, Stream},
+};
+
+use super::{naive, story::Story};
+
+/// How the storage of a random story decides.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fence {
+    None,
+    Monotonic,
+    Dice,
+}
+
+struct Teller {
+    stream: Stream,
+    fence: Fence,
+    story: Story,
+    mark: i64,
+    /// Per client its holding and token.
+    held: [Option<(u64, i64)>; 3],
+    /// Writes in flight with their token.
+    flying: Vec<(u64, i64)>,
+    holdings: u64,
+}
+
+impl Teller {
+    fn step(&mut self) {
+        let client = self.stream.below(3) as u8 + 1;
+        let at = usize::from(client) - 1;
+        match (self.stream.below(10), self.held[at]) {
+            (0..=2, None) => {
+                self.holdings += 1;
+                let token = self.story.acquire(client, self.holdings);
+                self.held[at] = Some((self.holdings, token));
+            }
+            (0, Some(_)) => self.story.expire(client),
+            (1, Some((holding, _))) => {
+                self.story.release(client, holding);
+                self.held[at] = None;
+            }
+            (2, Some(_)) => self.held[at] = None,
+            (3..=5, Some((holding, token))) => {
+                let op = self.story.reading(client, holding, "k");
+                self.flying.push((op, token));
+                self.land();
+            }
+            (6..=8, Some((holding, token))) => {
+                let value = self.stream.below(1_000_000).to_string();
+                let op = self.story.writing(client, holding, ("k", &value), None);
+                self.flying.push((op, token));
+            }
+            (9, _) if self.stream.chance(50) => {
+                self.story.boot += 1;
+                self.mark = 0;
+            }
+            _ => self.land(),
+        }
+    }
+
+    /// One of the requests in flight arrives.
+    fn land(&mut self) {
+        if self.flying.is_empty() {
+            return;
+        }
+        let at = self.stream.below(self.flying.len() as u64) as usize;
+        // What stays in flight lands again, as a duplicate; only the last landing is answered.
+        let again = self.stream.chance(100);
+        let (op, token) = if again { self.flying[at] } else { self.flying.remove(at) };
+        let fresh = match self.fence {
+            Fence::None => true,
+            Fence::Monotonic => token >= self.mark,
+            Fence::Dice => self.stream.chance(600),
+        };
+        let result = if fresh { RowResult::Admitted } else { RowResult::Refused };
+        self.mark = self.mark.max(if fresh { token } else { 0 });
+        let token = Some(token).filter(|_| self.stream.chance(950));
+        self.story.apply(op, token, result);
+        if self.stream.chance(600) {
+            self.story.answered();
+        }
+        match (self.stream.below(4), result) {
+            _ if again => {}
+            (0, _) => {}
+            (1, _) => drop(self.story.unknown(op)),
+            (_, RowResult::Admitted) => drop(self.story.ok(op)),
+            _ => drop(self.story.fail(op)),
+        }
+    }
+}
+
+fn random_history(seed: Seed) -> History {
+    let mut stream = seed.stream("story");
+    let fence = *stream.pick(&[Fence::None, Fence::Monotonic, Fence::Dice]);
+    let story = Story::new();
+    let (held, flying) = ([None; 3], Vec::new());
+    let mut teller = Teller { stream, fence, story, mark: 0, held, flying, holdings: 0 };
+    for _ in 0..60 {
+        teller.step();
+    }
+    teller.story.finish()
+}
+
+fn rows(history: &History) -> Vec<usize> {
+    let rows = history.events.iter().enumerate();
+    rows.filter(|(_, event)| matches!(event.kind, EventKind::Apply(_))).map(|(at, _)| at).collect()
+}
+
+fn row(history: &mut History, at: usize) -> &mut ApplyRow {
+    match &mut history.events[at].kind {
+        EventKind::Apply(row) => row,
+        other => panic!("{other:?} is no row"),
+    }
+}
+
+/// Damages the history in one place.
+fn mutate(history: &mut History, stream: &mut Stream) {
+    let rows = rows(history);
+    if rows.len() < 2 {
+        return;
+    }
+    let at = *stream.pick(&rows);
+    match stream.below(7) {
+        0 => {
+            let results = [RowResult::Admitted, RowResult::Refused, RowResult::Replayed];
+            row(history, at).result = *stream.pick(&results);
+        }
+        1 => row(history, at).effect = stream.chance(500),
+        2 => row(history, at).token = None,
+        3 => {
+            // A read answers some write's value.
+            let value = row(history, *stream.pick(&rows)).value.clone();
+            row(history, at).value = value;
+        }
+        4 => {
+            // Two neighbours in apply order change places.
+            let next = rows[(rows.iter().position(|row| *row == at).unwrap_or(0) + 1) % rows.len()];
+            let (one, other) = (row(history, at).index, row(history, next).index);
+            if row(history, at).boot == row(history, next).boot {
+                row(history, at).index = other;
+                row(history, next).index = one;
+            }
+        }
+        5 => {
+            // Two neighbours in the order of events change places; those of one client stay in
+            // order, because nothing could record an answer before its question.
+            let at = stream.below(history.events.len() as u64 - 1) as usize;
+            if history.events[at].node != history.events[at + 1].node {
+                history.events.swap(at, at + 1);
+            }
+        }
+        _ => {
+            // A client is told of some write's value.
+            let value = row(history, at).value.clone();
+            for event in &mut history.events {
+                if let EventKind::Return { outcome: outcome @ Outcome::Unknown(_), .. } =
+                    &mut event.kind
+                {
+                    *outcome = Outcome::Ok(Reply::Value(value));
+                    break;
+                }
+            }
+        }
+    }
+    for (seq, event) in (0..).zip(&mut history.events) {
+        event.seq = seq;
+    }
+}
+
+fn fast(history: &History) -> (Vec<(u64, Class, bool)>, Vec<u64>) {
+    let index = Index::new(history);
+    let result = class::classify(&index);
+    let writes = result.writes.iter();
+    let writes = writes.map(|w| (index.rows[w.row].seq, w.class, w.by_read_only)).collect();
+    (writes, result.falls.iter().map(|row| index.rows[*row].seq).collect())
+}
+
+/// The fast classes equal the text's own loops on random histories, damaged or not, and every class
+/// occurs among them, so that the equality says something about each.
+#[test]
+fn fast_and_naive_agree() {
+    let mut seen = std::collections::BTreeSet::new();
+    for seed in 0..400 {
+        let mut history = random_history(Seed(seed));
+        let mut stream = Seed(seed).stream("mutation");
+        for round in 0..6 {
+            let (expected, found) = (naive::classify(&history), fast(&history));
+            assert_eq!(found, expected, "seed {seed}, after {round} mutations");
+            seen.extend(found.0.iter().map(|(_, class, _)| *class));
+            mutate(&mut history, &mut stream);
+        }
+    }
+    assert_eq!(seen.len(), 6, "{seen:?}");
+}

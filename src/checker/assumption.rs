@@ -1,0 +1,235 @@
+//! What the verdicts rest on (D11). A failed assumption makes the verdicts that lean on it unknown.
+//!
+//! "Tokens are not forged" is not asked here: a token that is not its tenure's own is a violation of
+//! token order already.
+
+use std::{collections::BTreeMap, fmt};
+
+use super::{Checker, Finding, Verdict, index::Index};
+use crate::history::{Cause, EventKind, FaultAction, Function, Phase};
+
+const NAME: &str = "assumptions";
+
+/// Something that must hold of a history before it can be judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Assumption {
+    /// All five phases are there, once and in order, and answered operations have their rows.
+    CompleteHistory,
+    /// No two writes offer the same value: a read tells whose value it saw.
+    UniqueValues,
+    /// Commit indexes and revisions rise, and nothing was restored from a backup.
+    OneLineage,
+    /// No two locks protect the same domain.
+    OneDomainALock,
+    /// Apply order respects real time: a request is applied between its arrival and its answer.
+    RealTimeOrder,
+    /// Every fault that began has ended, none began after the heal.
+    Healed,
+}
+
+impl Assumption {
+    /// Every assumption.
+    pub const ALL: [Assumption; 6] = [
+        Assumption::CompleteHistory,
+        Assumption::UniqueValues,
+        Assumption::OneLineage,
+        Assumption::OneDomainALock,
+        Assumption::RealTimeOrder,
+        Assumption::Healed,
+    ];
+
+    /// As reports name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Assumption::CompleteHistory => "complete history",
+            Assumption::UniqueValues => "unique values",
+            Assumption::OneLineage => "one lineage of revisions",
+            Assumption::OneDomainALock => "one domain a lock",
+            Assumption::RealTimeOrder => "apply order respects real time",
+            Assumption::Healed => "healed",
+        }
+    }
+
+    /// Why it does not hold of this history; `None` if it holds.
+    pub fn failure(self, index: &Index<'_>) -> Option<String> {
+        match self {
+            Assumption::CompleteHistory => incomplete(index),
+            Assumption::UniqueValues => repeated_value(index),
+            Assumption::OneLineage => broken_lineage(index),
+            Assumption::OneDomainALock => shared_domain(index),
+            Assumption::RealTimeOrder => order_against_time(index),
+            Assumption::Healed => not_healed(index),
+        }
+    }
+}
+
+impl fmt::Display for Assumption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Every assumption that fails, and why.
+pub fn failures(index: &Index<'_>) -> Vec<(Assumption, String)> {
+    let failure = |assumption: Assumption| Some((assumption, assumption.failure(index)?));
+    Assumption::ALL.into_iter().filter_map(failure).collect()
+}
+
+/// The assumptions as a checker: it answers pass or unknown.
+#[derive(Debug)]
+pub struct Assumptions;
+
+impl Checker for Assumptions {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn help(&self) -> &'static str {
+        "the history is complete and in order, so that the other verdicts mean something"
+    }
+
+    fn leans_on(&self) -> &'static [Assumption] {
+        &[]
+    }
+
+    fn check(&self, index: &Index<'_>) -> Finding {
+        let failures: Vec<String> =
+            failures(index).into_iter().map(|(a, why)| format!("{a}: {why}")).collect();
+        let verdict = match failures.is_empty() {
+            true => Verdict::Pass,
+            false => Verdict::Unknown(failures.join("; ")),
+        };
+        Finding { checker: NAME, judged: Assumption::ALL.len() as u64, verdict }
+    }
+}
+
+fn incomplete(index: &Index<'_>) -> Option<String> {
+    let phases: Vec<Phase> = index
+        .history
+        .events
+        .iter()
+        .filter_map(|event| match event.kind {
+            EventKind::Phase(phase) => Some(phase),
+            _ => None,
+        })
+        .collect();
+    let all = [Phase::Setup, Phase::Traffic, Phase::Heal, Phase::Settle, Phase::FinalReads];
+    if phases != all {
+        return Some(format!("its phases are {phases:?}"));
+    }
+    // Where requests carry no tags, rows belong to no operation, and nothing is missing by that.
+    let tagged = index.rows.iter().any(|row| row.op.is_some());
+    let answered = |op: &super::index::Op<'_>| {
+        let at_storage =
+            matches!(op.f, Function::Enter { .. } | Function::Read { .. } | Function::Write { .. });
+        tagged && at_storage && op.is_ok()
+    };
+    (0..index.ops.len())
+        .find(|op| answered(&index.ops[*op]) && index.rows_of(*op).next().is_none())
+        .map(|op| format!("operation {} was answered but never applied", index.ops[op].id.0))
+}
+
+fn repeated_value(index: &Index<'_>) -> Option<String> {
+    let mut values: Vec<&str> = index
+        .ops
+        .iter()
+        .filter_map(|op| match op.f {
+            Function::Write { value, .. } => Some(value.as_str()),
+            _ => None,
+        })
+        .collect();
+    values.sort_unstable();
+    values
+        .windows(2)
+        .find(|pair| pair[0] == pair[1])
+        .map(|pair| format!("{:?} was written by two operations", pair[0]))
+}
+
+fn broken_lineage(index: &Index<'_>) -> Option<String> {
+    let (mut last_index, mut last_revision) = (0, i64::MIN);
+    for event in &index.history.events {
+        let EventKind::Commit(commit) = &event.kind else { continue };
+        if commit.cause == Cause::Restore {
+            return Some(format!("event {} restores a backup", event.seq));
+        }
+        if commit.index <= last_index || commit.revision <= last_revision {
+            return Some(format!(
+                "event {} commits revision {} at index {} after revision {last_revision} at index \
+                 {last_index}",
+                event.seq, commit.revision, commit.index
+            ));
+        }
+        (last_index, last_revision) = (commit.index, commit.revision);
+    }
+    None
+}
+
+fn shared_domain(index: &Index<'_>) -> Option<String> {
+    let mut lock_of: BTreeMap<&str, usize> = BTreeMap::new();
+    for row in &index.rows {
+        let Some(holding) = row.holding else { continue };
+        let lock = index.holdings[holding].lock;
+        let first = *lock_of.entry(&row.row.domain).or_insert(lock);
+        if first != lock {
+            return Some(format!(
+                "locks {:?} and {:?} share domain {:?}",
+                index.locks[first].name, index.locks[lock].name, row.row.domain
+            ));
+        }
+    }
+    None
+}
+
+fn order_against_time(index: &Index<'_>) -> Option<String> {
+    let (mut last_index, mut last_seq) = (0, None);
+    for row in &index.rows {
+        let at = row.row.index;
+        if at <= last_index || last_seq >= Some(row.seq) {
+            return Some(format!("apply index {at} is out of order"));
+        }
+        (last_index, last_seq) = (at, Some(row.seq));
+        if row.arrival.is_some_and(|arrival| arrival > row.seq) {
+            return Some(format!("apply index {at} is before the request's arrival"));
+        }
+        if row.answer.is_some_and(|answer| answer < row.seq) {
+            return Some(format!("apply index {at} is after its answer"));
+        }
+        if row.op.is_some_and(|op| index.ops[op].invoke > row.seq) {
+            return Some(format!("apply index {at} is before the operation's invocation"));
+        }
+    }
+    let late = |op: &usize| {
+        let ended = index.ops[*op].end.filter(|_| index.ops[*op].is_ok());
+        let first = index.rows_of(*op).next();
+        ended.zip(first).is_some_and(|((end, _), row)| end < row.seq)
+    };
+    (0..index.ops.len())
+        .find(late)
+        .map(|op| format!("operation {} was answered before it was applied", index.ops[op].id.0))
+}
+
+fn not_healed(index: &Index<'_>) -> Option<String> {
+    let mut open: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut healed = false;
+    for event in &index.history.events {
+        match &event.kind {
+            EventKind::Phase(Phase::Settle) => {
+                if let Some((fault, begun)) = open.first_key_value() {
+                    return Some(format!("fault {fault}, begun at event {begun}, never ended"));
+                }
+                healed = true;
+            }
+            EventKind::Fault { index, action: FaultAction::Begin } => {
+                if healed {
+                    return Some(format!("fault {index} began after the heal"));
+                }
+                open.insert(*index, event.seq);
+            }
+            EventKind::Fault { index, action: FaultAction::End } => {
+                open.remove(index);
+            }
+            _ => {}
+        }
+    }
+    (!healed).then(|| "it never settled".to_owned())
+}
