@@ -1,0 +1,270 @@
+//! The store: every key as it is now and as it was in every revision since the last compaction.
+//!
+//! `server/storage/mvcc`. All writes of one request share one main revision; a request that writes
+//! nothing has none. Revision 1 is the empty store.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    ops::Bound,
+};
+
+use bytes::Bytes;
+
+use super::{
+    error::Refusal,
+    range::Range,
+    request::{RangeRequest, SortOrder, SortTarget},
+    response::{Event, EventType, KeyValue},
+};
+
+/// A key at the end of a revision: its pair, or none if it was deleted.
+type Version = (i64, Option<KeyValue>);
+
+/// What a range found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) kvs: Vec<KeyValue>,
+    /// How many keys are in the range, whatever the limit and the filters.
+    pub(crate) count: i64,
+    pub(crate) more: bool,
+}
+
+/// The multi-version store.
+#[derive(Debug)]
+pub(crate) struct Store {
+    revision: i64,
+    /// Nothing before this revision can be read; -1 if nothing has been compacted.
+    compacted: i64,
+    live: BTreeMap<Bytes, KeyValue>,
+    history: BTreeMap<Bytes, Vec<Version>>,
+    /// The events of each revision from `first_event` on.
+    events: VecDeque<Vec<Event>>,
+    first_event: i64,
+    /// What the open write has done so far.
+    open: Vec<Event>,
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Store {
+            revision: 1,
+            compacted: -1,
+            live: BTreeMap::new(),
+            history: BTreeMap::new(),
+            events: VecDeque::new(),
+            first_event: 2,
+            open: Vec::new(),
+        }
+    }
+}
+
+impl Store {
+    /// The current revision; inside an open write, the new one as soon as something was written.
+    pub(crate) fn revision(&self) -> i64 {
+        self.revision + i64::from(!self.open.is_empty())
+    }
+
+    /// The last compacted revision, or -1.
+    pub(crate) fn compacted(&self) -> i64 {
+        self.compacted
+    }
+
+    /// The live pair of a key.
+    pub(crate) fn get(&self, key: &[u8]) -> Option<&KeyValue> {
+        self.live.get(key)
+    }
+
+    /// The live pairs of a range, in order of their keys.
+    pub(crate) fn live(&self, range: &Range) -> impl Iterator<Item = &KeyValue> {
+        let bounds = if range.is_empty() {
+            (Bound::Included(&[][..]), Bound::Excluded(&[][..]))
+        } else {
+            range.bounds()
+        };
+        self.live.range::<[u8], _>(bounds).map(|(_, kv)| kv)
+    }
+
+    /// Whether a read at this revision can be answered (0 and less is now).
+    pub(crate) fn check_revision(&self, revision: i64) -> Result<(), Refusal> {
+        if revision > self.revision() {
+            return Err(Refusal::FutureRevision);
+        }
+        if revision > 0 && revision < self.compacted {
+            return Err(Refusal::Compacted);
+        }
+        Ok(())
+    }
+
+    /// Reads a range (`executeRange` in `server/etcdserver/txn/range.go`).
+    pub(crate) fn range(&self, request: &RangeRequest) -> Result<Found, Refusal> {
+        self.check_revision(request.revision)?;
+        let range = Range::new(&request.key, &request.range_end);
+        let past = request.revision > 0 && request.revision < self.revision();
+        // Sorting and filtering want all keys; else etcd fetches one more than the limit.
+        let sorted = request.sort_order != SortOrder::None || has_filter(request);
+        let fetch = match request.limit {
+            limit if limit > 0 && !sorted => limit as usize + 1,
+            _ => usize::MAX,
+        };
+        let (mut kvs, count) = if past {
+            let at = request.revision;
+            let found = self.past(&range, at);
+            collect(found.iter().copied(), fetch, request.count_only)
+        } else {
+            collect(self.live(&range), fetch, request.count_only)
+        };
+        filter(&mut kvs, request);
+        sort(&mut kvs, request);
+        let more = request.limit > 0 && kvs.len() as i64 > request.limit;
+        if more {
+            kvs.truncate(request.limit as usize);
+        }
+        if request.keys_only {
+            kvs.iter_mut().for_each(|kv| kv.value = Bytes::new());
+        }
+        Ok(Found { kvs, count, more })
+    }
+
+    fn past(&self, range: &Range, at: i64) -> Vec<&KeyValue> {
+        if range.is_empty() {
+            return Vec::new();
+        }
+        let of_key = |versions: &'_ Vec<Version>| {
+            let known = versions.partition_point(|(revision, _)| *revision <= at);
+            known.checked_sub(1)
+        };
+        self.history
+            .range::<[u8], _>(range.bounds())
+            .filter_map(|(_, versions)| versions[of_key(versions)?].1.as_ref())
+            .collect()
+    }
+
+    /// Writes a pair; gives the pair before. The write is open until [`Store::commit`].
+    pub(crate) fn put(&mut self, key: Bytes, value: Bytes, lease: i64) -> Option<KeyValue> {
+        let mod_revision = self.revision + 1;
+        let prev_kv = self.live.get(&key).cloned();
+        let (create_revision, version) = match &prev_kv {
+            Some(kv) => (kv.create_revision, kv.version + 1),
+            None => (mod_revision, 1),
+        };
+        let kv = KeyValue { key, value, create_revision, mod_revision, version, lease };
+        self.live.insert(kv.key.clone(), kv.clone());
+        self.remember(kv.key.clone(), Some(kv.clone()));
+        self.open.push(Event { event_type: EventType::Put, kv, prev_kv: prev_kv.clone() });
+        prev_kv
+    }
+
+    /// Deletes a key; gives the pair that it had. Deleting an absent key is no write.
+    pub(crate) fn delete(&mut self, key: &[u8]) -> Option<KeyValue> {
+        let prev = self.live.remove(key)?;
+        self.remember(prev.key.clone(), None);
+        let mod_revision = self.revision + 1;
+        let kv = KeyValue { key: prev.key.clone(), mod_revision, ..KeyValue::default() };
+        let prev_kv = Some(prev.clone());
+        self.open.push(Event { event_type: EventType::Delete, kv, prev_kv });
+        Some(prev)
+    }
+
+    /// A key written twice in one revision (deleted, then deleted again) keeps its last state.
+    fn remember(&mut self, key: Bytes, state: Option<KeyValue>) {
+        let at = self.revision + 1;
+        let versions = self.history.entry(key).or_default();
+        match versions.last_mut() {
+            Some((revision, last)) if *revision == at => *last = state,
+            _ => versions.push((at, state)),
+        }
+    }
+
+    /// Ends the open write; gives its events, in order, if it wrote anything.
+    pub(crate) fn commit(&mut self) -> Option<&[Event]> {
+        if self.open.is_empty() {
+            return None;
+        }
+        self.revision += 1;
+        self.events.push_back(std::mem::take(&mut self.open));
+        self.events.back().map(Vec::as_slice)
+    }
+
+    /// The events from a revision on, with that revision, oldest first.
+    pub(crate) fn events_from(&self, revision: i64) -> impl Iterator<Item = &Event> {
+        let skip = (revision - self.first_event).max(0) as usize;
+        self.events.iter().skip(skip).flatten()
+    }
+
+    /// Forgets what cannot be read any more once `revision` is the oldest readable one
+    /// (`Compact` in `kvstore.go`).
+    pub(crate) fn compact(&mut self, revision: i64) -> Result<(), Refusal> {
+        if revision <= self.compacted {
+            return Err(Refusal::Compacted);
+        }
+        if revision > self.revision {
+            return Err(Refusal::FutureRevision);
+        }
+        self.compacted = revision;
+        self.history.retain(|_, versions| {
+            let known = versions.partition_point(|(at, _)| *at <= revision);
+            versions.drain(..known.saturating_sub(1));
+            versions.len() > 1 || versions[0].1.is_some() || versions[0].0 > revision
+        });
+        while self.first_event < revision && self.events.pop_front().is_some() {
+            self.first_event += 1;
+        }
+        Ok(())
+    }
+}
+
+fn collect<'a>(
+    found: impl Iterator<Item = &'a KeyValue>,
+    fetch: usize,
+    count_only: bool,
+) -> (Vec<KeyValue>, i64) {
+    let (mut kvs, mut count) = (Vec::new(), 0);
+    for kv in found {
+        count += 1;
+        if !count_only && kvs.len() < fetch {
+            kvs.push(kv.clone());
+        }
+    }
+    (kvs, count)
+}
+
+fn has_filter(request: &RangeRequest) -> bool {
+    request.min_mod_revision != 0
+        || request.max_mod_revision != 0
+        || request.min_create_revision != 0
+        || request.max_create_revision != 0
+}
+
+fn filter(kvs: &mut Vec<KeyValue>, request: &RangeRequest) {
+    let within =
+        |value: i64, min: i64, max: i64| (min == 0 || value >= min) && (max == 0 || value <= max);
+    if has_filter(request) {
+        kvs.retain(|kv| {
+            within(kv.mod_revision, request.min_mod_revision, request.max_mod_revision)
+                && within(
+                    kv.create_revision,
+                    request.min_create_revision,
+                    request.max_create_revision,
+                )
+        });
+    }
+}
+
+fn sort(kvs: &mut [KeyValue], request: &RangeRequest) {
+    let order = match (request.sort_order, request.sort_target) {
+        (SortOrder::None, SortTarget::Key) => return,
+        // Another target without an order means ascending.
+        (SortOrder::None, _) => SortOrder::Ascend,
+        (order, _) => order,
+    };
+    kvs.sort_by(|a, b| {
+        let ascending = match request.sort_target {
+            SortTarget::Key => a.key.cmp(&b.key),
+            SortTarget::Version => a.version.cmp(&b.version),
+            SortTarget::Create => a.create_revision.cmp(&b.create_revision),
+            SortTarget::Mod => a.mod_revision.cmp(&b.mod_revision),
+            SortTarget::Value => a.value.cmp(&b.value),
+        };
+        if order == SortOrder::Descend { ascending.reverse() } else { ascending }
+    });
+}
