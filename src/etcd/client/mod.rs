@@ -6,10 +6,10 @@
 //! Unimplemented and a text that begins with `not simulated`.
 
 mod channel;
-mod client;
 mod cluster;
 mod election;
 mod error;
+mod handle;
 mod kv;
 mod lease;
 mod lock;
@@ -19,13 +19,13 @@ mod txn;
 mod watch;
 
 pub use self::{
-    client::{Client, ConnectOptions},
     cluster::{ClusterClient, MemberAddOptions, MemberAddResponse},
     election::{
         CampaignResponse, ElectionClient, LeaderKey, LeaderResponse, ObserveStream,
         ProclaimOptions, ProclaimResponse, ResignOptions, ResignResponse,
     },
     error::Error,
+    handle::{Client, ConnectOptions},
     kv::{CompactionOptions, DeleteOptions, GetOptions, KvClient, PutOptions},
     lease::{
         LeaseClient, LeaseGrantOptions, LeaseKeepAliveStream, LeaseKeeper, LeaseTimeToLiveOptions,

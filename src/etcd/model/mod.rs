@@ -7,8 +7,11 @@
 //! All times are on the member's monotonic clock.
 
 pub(crate) mod error;
+
 pub(crate) mod id;
+mod kv;
 pub(crate) mod lease;
+mod lessor;
 pub(crate) mod mvcc;
 pub(crate) mod range;
 pub(crate) mod request;
@@ -17,26 +20,20 @@ mod txn;
 mod watch;
 
 #[cfg(test)]
-mod tests;
+mod conformance;
 
 use std::{collections::BTreeMap, time::Duration};
-
-use bytes::Bytes;
 
 use crate::history::{Cause, Commit, KeyChange, KeyEvent, LeaseChange, LeaseEvent};
 
 use self::{
     error::Refusal,
     id::IdGenerator,
-    lease::{Lessor, Renewal},
+    lease::Lessor,
     mvcc::Store,
-    range::Range,
-    request::{DeleteRangeRequest, PutRequest, RangeRequest, Request},
+    request::Request,
     response::{
-        CompactionResponse, DeleteResponse, Event, EventType, GetResponse, LeaseGrantResponse,
-        LeaseKeepAliveResponse, LeaseLeasesResponse, LeaseRevokeResponse, LeaseStatus,
-        LeaseTimeToLiveResponse, Member, MemberListResponse, PutResponse, Response, ResponseHeader,
-        StatusResponse,
+        Event, EventType, Member, MemberListResponse, Response, ResponseHeader, StatusResponse,
     },
     watch::Watchers,
 };
@@ -225,229 +222,6 @@ fn key_event(event: &Event) -> KeyEvent {
         key: String::from_utf8_lossy(&event.kv.key).into_owned(),
         create_revision: state.create_revision,
         lease: state.lease,
-    }
-}
-
-/// Keys and values.
-impl Model {
-    /// Answers a range request.
-    pub(crate) fn range(&mut self, request: &RangeRequest) -> Result<GetResponse, Refusal> {
-        txn::check_range(request)?;
-        if !request.serializable {
-            // A linearizable read asks the leader for its index under an id of its own.
-            self.ids.next();
-        }
-        self.read(request)
-    }
-
-    fn read(&self, request: &RangeRequest) -> Result<GetResponse, Refusal> {
-        let found = self.store.range(request)?;
-        Ok(GetResponse {
-            header: Some(self.header()),
-            kvs: found.kvs,
-            more: found.more,
-            count: found.count,
-        })
-    }
-
-    fn put(&mut self, now: Duration, request: PutRequest) -> Result<PutResponse, Refusal> {
-        txn::check_put(&request)?;
-        self.propose();
-        self.check_put_lease(&request)?;
-        self.check_put_previous(&request)?;
-        let response = self.apply_put(request);
-        self.commit(now, Cause::Put);
-        Ok(response)
-    }
-
-    fn check_put_lease(&self, put: &PutRequest) -> Result<(), Refusal> {
-        match put.lease {
-            0 => Ok(()),
-            lease => self.lessor.get(lease).map(|_| ()).ok_or(Refusal::LeaseNotFound),
-        }
-    }
-
-    fn check_put_previous(&self, put: &PutRequest) -> Result<(), Refusal> {
-        let needed = put.ignore_value || put.ignore_lease;
-        if needed && self.store.get(&put.key).is_none() {
-            return Err(Refusal::KeyNotFound);
-        }
-        Ok(())
-    }
-
-    fn apply_put(&mut self, put: PutRequest) -> PutResponse {
-        let before = self.store.get(&put.key);
-        let value = match before {
-            Some(kv) if put.ignore_value => kv.value.clone(),
-            _ => Bytes::from(put.value),
-        };
-        let lease = match before {
-            Some(kv) if put.ignore_lease => kv.lease,
-            _ => put.lease,
-        };
-        let key = before.map_or_else(|| Bytes::from(put.key), |kv| kv.key.clone());
-        let prev_kv = self.store.put(key.clone(), value, lease);
-        let old_lease = prev_kv.as_ref().map_or(0, |kv| kv.lease);
-        if old_lease != lease {
-            self.lessor.detach(old_lease, &key);
-            self.lessor.attach(lease, &key);
-        }
-        PutResponse {
-            header: Some(self.header()),
-            prev_kv: if put.prev_kv { prev_kv } else { None },
-        }
-    }
-
-    fn delete_range(
-        &mut self,
-        now: Duration,
-        request: &DeleteRangeRequest,
-    ) -> Result<DeleteResponse, Refusal> {
-        txn::check_delete(request)?;
-        self.propose();
-        let response = self.apply_delete(request);
-        self.commit(now, Cause::Delete);
-        Ok(response)
-    }
-
-    fn apply_delete(&mut self, request: &DeleteRangeRequest) -> DeleteResponse {
-        let range = Range::new(&request.key, &request.range_end);
-        let keys: Vec<Bytes> = self.store.live(&range).map(|kv| kv.key.clone()).collect();
-        let mut prev_kvs = Vec::new();
-        for key in &keys {
-            let Some(prev) = self.store.delete(key) else { continue };
-            self.lessor.detach(prev.lease, key);
-            if request.prev_kv {
-                prev_kvs.push(prev);
-            }
-        }
-        DeleteResponse { header: Some(self.header()), deleted: keys.len() as i64, prev_kvs }
-    }
-
-    fn txn(
-        &mut self,
-        now: Duration,
-        request: request::TxnRequest,
-    ) -> Result<response::TxnResponse, Refusal> {
-        txn::check(&request)?;
-        if request.is_write() {
-            self.propose();
-        } else {
-            self.ids.next();
-        }
-        let response = self.execute_txn(request)?;
-        self.commit(now, Cause::Txn);
-        Ok(response)
-    }
-
-    fn compact(&mut self, revision: i64) -> Result<CompactionResponse, Refusal> {
-        self.propose();
-        self.store.compact(revision)?;
-        Ok(CompactionResponse { header: Some(self.header()) })
-    }
-
-    /// The owner of a lock: key and lease of the live key of least create revision directly under
-    /// `name/`.
-    pub(crate) fn owner(&self, name: &str) -> Option<(String, i64)> {
-        let prefix = format!("{name}/");
-        let range = Range::new(prefix.as_bytes(), &range::prefix_end(prefix.as_bytes()));
-        let owner = self.store.live(&range).min_by_key(|kv| kv.create_revision)?;
-        Some((String::from_utf8_lossy(&owner.key).into_owned(), owner.lease))
-    }
-}
-
-/// Leases.
-impl Model {
-    fn grant(&mut self, now: Duration, ttl_s: i64, id: i64) -> Result<LeaseGrantResponse, Refusal> {
-        let id = if id == 0 { self.ids.next_lease() } else { id };
-        self.propose();
-        let ttl = self.lessor.grant(now, id, ttl_s)?;
-        self.lease_event(now, id, LeaseChange::Granted { ttl_s: ttl });
-        let error = String::new();
-        Ok(LeaseGrantResponse { header: Some(self.header()), id, ttl, error })
-    }
-
-    /// Revokes a lease on request.
-    pub(crate) fn revoke(
-        &mut self,
-        now: Duration,
-        id: i64,
-    ) -> Result<LeaseRevokeResponse, Refusal> {
-        self.propose();
-        self.end_lease(now, id, LeaseChange::Revoked, Cause::Revoke(id))?;
-        Ok(LeaseRevokeResponse { header: Some(self.header()) })
-    }
-
-    /// Revokes the leases that have run out, each in a revision of its own. To be called every
-    /// 500 ms (`revokeExpiredLeases` in `lessor.go`).
-    pub(crate) fn expire(&mut self, now: Duration) {
-        for id in self.lessor.run_out(now) {
-            self.propose();
-            let ended = self.end_lease(now, id, LeaseChange::Expired, Cause::Expiry(id));
-            debug_assert!(ended.is_ok(), "a lease that has run out is known");
-        }
-    }
-
-    /// Deletes the keys of a lease, sorted, in one revision (none if there are no keys), and tells
-    /// the renewals that waited for this.
-    fn end_lease(
-        &mut self,
-        now: Duration,
-        id: i64,
-        change: LeaseChange,
-        cause: Cause,
-    ) -> Result<(), Refusal> {
-        let lease = self.lessor.remove(id).ok_or(Refusal::LeaseNotFound)?;
-        self.lease_event(now, id, change);
-        for key in &lease.keys {
-            self.store.delete(key);
-        }
-        self.commit(now, cause);
-        for stream in self.waiting.remove(&id).unwrap_or_default() {
-            let gone = self.keep_alive_response(id, 0);
-            self.send(stream, gone);
-        }
-        Ok(())
-    }
-
-    fn keep_alive(&mut self, now: Duration, stream: StreamId, id: i64) -> Option<Response> {
-        match self.lessor.renew(now, id) {
-            Renewal::Renewed(ttl_s) => {
-                self.lease_event(now, id, LeaseChange::Renewed);
-                Some(self.keep_alive_response(id, ttl_s))
-            }
-            // A dead lease is no error: it is answered with a TTL of 0.
-            Renewal::Unknown => Some(self.keep_alive_response(id, 0)),
-            Renewal::RunOut => {
-                self.waiting.entry(id).or_default().push(stream);
-                None
-            }
-        }
-    }
-
-    fn keep_alive_response(&self, id: i64, ttl: i64) -> Response {
-        Response::KeepAlive(LeaseKeepAliveResponse { header: Some(self.header()), id, ttl })
-    }
-
-    fn time_to_live(&self, now: Duration, id: i64, keys: bool) -> LeaseTimeToLiveResponse {
-        let header = Some(self.header());
-        let Some(lease) = self.lessor.get(id) else {
-            let (ttl, granted_ttl) = (-1, 0);
-            return LeaseTimeToLiveResponse { header, id, ttl, granted_ttl, keys: Vec::new() };
-        };
-        // Whole seconds, cut off; a lease that ran out less than a second ago shows 0.
-        let left = lease.expiry.as_nanos() as i128 - now.as_nanos() as i128;
-        let ttl = (left / 1_000_000_000) as i64;
-        let keys = match keys {
-            true => lease.keys.iter().map(|key| key.to_vec()).collect(),
-            false => Vec::new(),
-        };
-        LeaseTimeToLiveResponse { header, id, ttl, granted_ttl: lease.ttl_s, keys }
-    }
-
-    fn leases(&self) -> LeaseLeasesResponse {
-        let leases = self.lessor.by_expiry().map(|id| LeaseStatus { id }).collect();
-        LeaseLeasesResponse { header: Some(self.header()), leases }
     }
 }
 
