@@ -3,32 +3,33 @@
 //!
 //! `use crate::etcd::{Client, …}` compiles in both builds. The simulated member answers as etcd
 //! 3.5.30 does; recordings of real servers decide where the documentation is silent. Paths below
-//! are of etcd's repository at v3.5.
+//! are of etcd's `server/` at v3.5: `apply.go` is `etcdserver/apply.go`, `v3rpc` is
+//! `etcdserver/api/v3rpc`.
 //!
 //! | area | state | source |
 //! |---|---|---|
-//! | range: range, prefix, from key, sort, limit, revision filters, past revisions | modelled | `server/etcdserver/apply.go` `Range` |
-//! | put: lease, prev_kv, ignore_value, ignore_lease | modelled | `apply.go` `Put` |
-//! | delete range, prev_kv | modelled | `apply.go` `DeleteRange` |
-//! | txn: all comparisons, nesting, limits, duplicate keys | modelled | `apply.go` `Txn`, `api/v3rpc/key.go` |
-//! | compaction | modelled; at once, `physical` makes no difference | `server/mvcc/kvstore.go` `Compact` |
-//! | an unknown enumeration value | cannot be asked: the facade has no such value | - |
-//! | lease grant, renewal, revoke, time to live, list | modelled | `server/lease/lessor.go` |
-//! | expiry: looked for every 500 ms, one revision a lease | modelled | `lessor.go` `runLoop` |
-//! | lease checkpoints | not modelled: off by default in etcd too | `lessor.go` `checkpointScheduledLeases` |
-//! | restart: leases get their full TTL and one election time-out | modelled | `lessor.go` `Promote` |
+//! | range: prefix, from key, sort, limit, revision filters, past revisions | modelled | `apply.go` |
+//! | put: lease, prev_kv, ignore_value, ignore_lease | modelled | `apply.go` |
+//! | delete range, prev_kv | modelled | `apply.go` |
+//! | txn: all comparisons, nesting, limits, duplicate keys | modelled | `v3rpc/key.go` |
+//! | compaction | modelled, at once; `physical` makes no difference | `mvcc/kvstore.go` |
+//! | lease grant, renewal, revoke, time to live, list | modelled | `lease/lessor.go` |
+//! | expiry: looked for every 500 ms, one revision a lease | modelled | `lease/lessor.go` |
+//! | restart: full TTL and one election time-out more | modelled | `Promote` in `lessor.go` |
 //! | lease and request ids | modelled | `pkg/idutil/id.go` |
-//! | watch: ranges, history, filters, prev_kv, cancel, progress | modelled | `api/v3rpc/watch.go` |
-//! | watch history | differs: at once, where a real member takes up to 100 ms | `mvcc/watchable_store.go` `syncWatchersLoop` |
-//! | watch: order of several watchers' messages | differs: by stream and id, in etcd random | `watchable_store.go` `notify` |
-//! | watch: fragments, periodic progress | not modelled: accepted, without effect | `watch.go` |
-//! | member list, status | modelled for one member; sizes are constants | `api/v3rpc/member.go`, `maintenance.go` |
-//! | limits on request and message size | not modelled | `api/v3rpc/grpc.go` |
-//! | time to write to disk and to agree | not modelled: a request is applied when it arrives | - |
-//! | lock and election service | not modelled yet: refused with Unimplemented | `api/v3lock`, `api/v3election` |
-//! | authentication, snapshot, alarm, hash, defragment, change of members | not modelled: refused or absent | - |
-//! | transport errors | differs: Unavailable instead of `TransportError` | - |
-//! | a split watch stream, namespaces, TLS | absent | - |
+//! | watch: ranges, history, filters, prev_kv, cancel, progress | modelled | `v3rpc/watch.go` |
+//! | member list, status | modelled for one member; sizes are constants | `v3rpc/member.go` |
+//! | watch history | differs: at once, not after up to 100 ms | `mvcc/watchable_store.go` |
+//! | messages of several watchers | differs: by stream and id, in etcd random | as above |
+//! | transport errors | differs: Unavailable, not `TransportError` | etcd-client `error.rs` |
+//! | lease checkpoints | not modelled: off by default in etcd too | `lease/lessor.go` |
+//! | watch fragments, periodic progress | not modelled: accepted, no effect | `v3rpc/watch.go` |
+//! | limits on the size of messages | not modelled | `v3rpc/grpc.go` |
+//! | time to write and to agree | not modelled: applied on arrival | - |
+//! | unknown enumeration values | cannot be asked: the facade has none | - |
+//! | lock and election service | not modelled yet: Unimplemented | `v3lock`, `v3election` |
+//! | change of members, authentication at connect | not modelled: Unimplemented | - |
+//! | auth, alarm, hash, defragment, snapshot, namespaces, TLS, `WatchStream::split` | absent | - |
 
 #[cfg(madsim)]
 mod client;

@@ -20,7 +20,7 @@ use crate::{
 };
 
 use super::{
-    model::{Identity, Model, Output, StreamId, error::Refusal, request::Request},
+    model::{Identity, Model, Output, StreamId, error::Refusal, request::Request, response::Response},
     protocol::{ClientMessage, ServerMessage},
 };
 
@@ -70,6 +70,7 @@ impl Default for MemberOptions {
 
 /// What a member keeps over a kill: the store and the leases. The harness holds it.
 pub struct MemberState {
+    options: MemberOptions,
     inner: Mutex<Inner>,
 }
 
@@ -107,7 +108,7 @@ impl MemberState {
         let identity = Identity {
             cluster_id: options.cluster_id,
             member_id: options.member_id,
-            name: options.name,
+            name: options.name.clone(),
             client_url: format!("http://{}", options.address),
         };
         let inner = Inner {
@@ -117,7 +118,12 @@ impl MemberState {
             next_connection: 0,
             requests: 0,
         };
-        MemberState { inner: Mutex::new(inner) }
+        MemberState { options, inner: Mutex::new(inner) }
+    }
+
+    /// The member's id.
+    pub fn member_id(&self) -> u64 {
+        self.options.member_id
     }
 
     /// How many requests the member has answered, over all its lives.
@@ -145,11 +151,11 @@ impl MemberState {
         self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    fn start(&self, process: &Arc<Process>, election_timeout: Duration) {
+    fn start(&self, process: &Arc<Process>) {
         let mut inner = self.lock();
         inner.process = Arc::downgrade(process);
         inner.connections.clear();
-        inner.model.start(process.now(), wall_ms(), election_timeout);
+        inner.model.start(process.now(), wall_ms(), self.options.election_timeout);
     }
 
     fn expire(&self, process: &Process) {
@@ -188,7 +194,7 @@ impl Inner {
         process: &Process,
         from: StreamId,
         request: Request,
-    ) -> Option<Result<super::model::response::Response, Refusal>> {
+    ) -> Option<Result<Response, Refusal>> {
         self.requests += 1;
         let answer = self.model.handle(process.now(), from, request);
         self.pass_on(process);
@@ -200,15 +206,11 @@ impl Inner {
 ///
 /// # Errors
 /// If the address cannot be listened on, or listening ends.
-pub async fn serve(
-    options: MemberOptions,
-    state: Arc<MemberState>,
-    log: Arc<dyn CommitLog>,
-) -> io::Result<()> {
-    let listener = MessageListener::bind(&options.address).await?;
+pub async fn serve(state: Arc<MemberState>, log: Arc<dyn CommitLog>) -> io::Result<()> {
+    let listener = MessageListener::bind(&state.options.address).await?;
     let process = Arc::new(Process { node: plugin::node(), log });
-    state.start(&process, options.election_timeout);
-    tracing::info!(address = %options.address, "member serves");
+    state.start(&process);
+    tracing::info!(address = %state.options.address, "member serves");
     tokio::spawn(expire(state.clone(), process.clone()));
     loop {
         let stream = listener.accept().await?;

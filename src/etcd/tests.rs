@@ -6,7 +6,7 @@ use std::{
 };
 
 use madsim::{
-    runtime::{Handle, NodeHandle},
+    runtime::{Handle, NodeHandle, Runtime},
     task::JoinHandle,
 };
 use tonic::Code;
@@ -18,11 +18,9 @@ use super::{
     server::{CommitLog, MemberOptions, MemberState, serve},
 };
 use crate::{
-    cluster::sim,
     history::{Cause, Commit, LeaseChange, LeaseEvent},
     net::NetSim,
-    seed::Seed,
-    time::{Instant, sleep},
+    time::{Instant, sim::ClockSim, sleep},
 };
 
 const ENDPOINT: &str = "http://10.0.0.1:2379";
@@ -86,12 +84,12 @@ impl World {
         let (state, log) = (self.state.clone(), self.log.clone());
         // A handle from before a kill would spawn on the dead process.
         let node = Handle::current().get_node(self.member.id()).expect("the node exists");
-        node.spawn(serve(MemberOptions::default(), state, log))
+        node.spawn(serve(state, log))
     }
 }
 
 fn run<T: Send + 'static>(body: impl AsyncFnOnce(&World) -> T + Send + 'static) -> T {
-    sim::run(Seed(1), move || async move {
+    let body = async move {
         let world = World::new();
         sleep(s(0.01)).await;
         let result = body(&world).await;
@@ -100,8 +98,15 @@ fn run<T: Send + 'static>(body: impl AsyncFnOnce(&World) -> T + Send + 'static) 
         handle.kill(world.member.id());
         madsim::time::sleep(s(0.01)).await;
         result
-    })
-    .expect("the run has no harness error")
+    };
+    // The layer that makes runtimes for everybody is above this one.
+    let thread = std::thread::spawn(move || {
+        let mut runtime = Runtime::with_seed_and_config(1, madsim::Config::default());
+        runtime.add_simulator::<ClockSim>();
+        runtime.add_simulator::<NetSim>();
+        runtime.block_on(body)
+    });
+    thread.join().expect("the run does not panic")
 }
 
 /// Runs the body on the client's node with a client.
