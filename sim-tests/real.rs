@@ -1,1 +1,18 @@
+//! Tests against a real etcd, in the real build. They fail, never skip, without one.
+//!
+//! ```text
+//! RUSTFLAGS= RUSTDOCFLAGS= CARGO_TARGET_DIR=target/real cargo test --test real
+//! ```
+//!
+//! `etcd` is looked up in PATH; the variable `LEASEHOLD_ETCD` names another one. Each test starts a
+//! member of its own on a free loopback port, with an empty data directory.
+//!
+//! In the simulation build this file has no tests: there the same code runs against the simulated
+//! etcd, in the target `sim`, which in turn refuses to be built without `--cfg madsim`.
 
+#[cfg(not(madsim))]
+mod real {
+    mod member;
+    mod mutex;
+    mod session;
+}

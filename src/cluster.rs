@@ -26,7 +26,7 @@ use crate::{
     history::{EventKind, NodeName, Recorder},
     net::{NetSim, TcpListener},
     seed::Seed,
-    storage::{self, Limits, Service, StateMachine},
+    storage::{self, Service, ServiceOptions, StateMachine},
     time::sim::{ClockSim, true_ns},
 };
 
@@ -84,11 +84,8 @@ impl Cluster {
         }
         configure_net(&net, seed, options.latency, &recorder);
         let truth = |node| Arc::new(Truth::new(recorder.clone(), node));
-        let service = Service::new(
-            options.storage,
-            truth(NodeName::Storage),
-            Limits::default(),
-        );
+        let service_options = ServiceOptions::default();
+        let service = Service::new(options.storage, truth(NodeName::Storage), service_options);
         let cluster = Cluster {
             inner: Rc::new(Inner {
                 handle,
@@ -110,7 +107,7 @@ impl Cluster {
     fn start_etcd(&self, truth: Arc<Truth>) {
         let member = self.inner.member.clone();
         self.spawn(NodeName::Etcd(1), async move {
-            if let Err(error) = etcd_server::serve(member_options(), member, truth).await {
+            if let Err(error) = etcd_server::serve(member, truth).await {
                 panic!("the etcd member cannot serve: {error}");
             }
         });
@@ -235,7 +232,7 @@ impl Cluster {
 
     /// How many requests the servers have answered so far: etcd's and the storage's.
     pub(crate) fn requests(&self) -> (u64, u64) {
-        (self.inner.member.requests(), self.inner.service.requests())
+        (self.inner.member.requests(), self.inner.service.applied())
     }
 
     /// Kills every node. A run must end with this, or the runtime keeps their memory.
@@ -266,9 +263,8 @@ fn address(node: NodeName) -> IpAddr {
 
 fn configure_net(net: &NetSim, seed: Seed, latency: (Duration, Duration), recorder: &Recorder) {
     let stream = Arc::new(Mutex::new(seed.stream("net")));
-    let below = Box::new(move |n| {
-        stream.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).below(n)
-    });
+    let below =
+        Box::new(move |n| stream.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).below(n));
     let recorder = recorder.clone();
     let told = Arc::new(move |src: NodeId, dst: NodeId, connection, size, at| {
         // Node ids count from 1 in the order of creation, which is ours.

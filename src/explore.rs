@@ -15,7 +15,7 @@ use std::{
     thread,
 };
 
-pub use summary::{Failure, Summary};
+pub use summary::{Failure, REACHED_FROM_RUNS, Summary, replay_token};
 
 use crate::{
     case::{Case, CaseOptions},
@@ -79,7 +79,8 @@ pub fn explore(
     let scenario = scenario::find(&options.scenario)?;
     let first = scenario.case(Seed(options.seeds.start), options.options.clone());
     scenario::resolve(&first)?;
-    let mut summary = Summary::new(first.scenario.clone(), options.options.clone());
+    let mut summary =
+        Summary::new(first.scenario.clone(), options.options.clone(), !scenario.control);
     let next = AtomicU64::new(options.seeds.start);
     let done = AtomicBool::new(false);
     let over = || done.load(Ordering::Relaxed) || stop.load(Ordering::Relaxed);

@@ -155,8 +155,7 @@ impl Clients {
 
     fn start(&mut self, client: u8, life: u32) {
         let seed = self.case.seed;
-        let process =
-            workload::process(&self.cluster, seed, client, life, self.token, &self.ids);
+        let process = workload::process(&self.cluster, seed, client, life, self.token, &self.ids);
         let node = NodeName::Client(client);
         let handle = self.cluster.spawn(node, (self.work)(process));
         self.running.insert(client, (life, handle));

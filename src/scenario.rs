@@ -144,11 +144,8 @@ pub(crate) fn resolve(case: &Case) -> Result<Resolved, ChoiceError> {
 impl Scenario {
     /// The case of a seed: its plan is drawn now.
     pub fn case(&self, seed: Seed, options: CaseOptions) -> Case {
-        let shape = PlanShape {
-            clients: options.clients,
-            traffic: self.traffic,
-            faults: self.faults,
-        };
+        let shape =
+            PlanShape { clients: options.clients, traffic: self.traffic, faults: self.faults };
         let plan = draw_plan(seed, &shape);
         Case { seed, scenario: self.name.to_owned(), options, plan }
     }

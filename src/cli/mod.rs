@@ -8,6 +8,8 @@
 mod demo;
 #[cfg(madsim)]
 mod explore;
+#[cfg(madsim)]
+mod failure;
 mod log;
 #[cfg(madsim)]
 mod progress;

@@ -11,16 +11,16 @@ use std::{
     time::Duration,
 };
 
-use madsim::{plugin, task::NodeId};
-
 use crate::{
     history::{Commit, LeaseEvent},
     net::{MessageListener, MessageSender, MessageStream},
-    time::{sim::ClockSim, sleep, wall_ms},
+    time::{sim::LocalClock, sleep, wall_ms},
 };
 
 use super::{
-    model::{Identity, Model, Output, StreamId, error::Refusal, request::Request, response::Response},
+    model::{
+        Identity, Model, Output, StreamId, error::Refusal, request::Request, response::Response,
+    },
     protocol::{ClientMessage, ServerMessage},
 };
 
@@ -85,15 +85,9 @@ struct Inner {
 
 /// One life of the member's process; its tasks own it.
 struct Process {
-    node: NodeId,
-    log: Arc<dyn CommitLog>,
-}
-
-impl Process {
     /// The member's monotonic clock.
-    fn now(&self) -> Duration {
-        ClockSim::current().local(self.node)
-    }
+    clock: LocalClock,
+    log: Arc<dyn CommitLog>,
 }
 
 impl fmt::Debug for MemberState {
@@ -142,7 +136,7 @@ impl MemberState {
     pub fn revoke(&self, lease: i64) -> bool {
         let mut inner = self.lock();
         let Some(process) = inner.process.upgrade() else { return false };
-        let revoked = inner.model.revoke(process.now(), lease).is_ok();
+        let revoked = inner.model.revoke(process.clock.now(), lease).is_ok();
         inner.pass_on(&process);
         revoked
     }
@@ -155,12 +149,12 @@ impl MemberState {
         let mut inner = self.lock();
         inner.process = Arc::downgrade(process);
         inner.connections.clear();
-        inner.model.start(process.now(), wall_ms(), self.options.election_timeout);
+        inner.model.start(process.clock.now(), wall_ms(), self.options.election_timeout);
     }
 
     fn expire(&self, process: &Process) {
         let mut inner = self.lock();
-        inner.model.expire(process.now());
+        inner.model.expire(process.clock.now());
         inner.pass_on(process);
     }
 }
@@ -196,7 +190,7 @@ impl Inner {
         request: Request,
     ) -> Option<Result<Response, Refusal>> {
         self.requests += 1;
-        let answer = self.model.handle(process.now(), from, request);
+        let answer = self.model.handle(process.clock.now(), from, request);
         self.pass_on(process);
         answer
     }
@@ -208,7 +202,7 @@ impl Inner {
 /// If the address cannot be listened on, or listening ends.
 pub async fn serve(state: Arc<MemberState>, log: Arc<dyn CommitLog>) -> io::Result<()> {
     let listener = MessageListener::bind(&state.options.address).await?;
-    let process = Arc::new(Process { node: plugin::node(), log });
+    let process = Arc::new(Process { clock: LocalClock::here(), log });
     state.start(&process);
     tracing::info!(address = %state.options.address, "member serves");
     tokio::spawn(expire(state.clone(), process.clone()));

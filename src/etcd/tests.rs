@@ -89,7 +89,7 @@ impl World {
 }
 
 fn run<T: Send + 'static>(body: impl AsyncFnOnce(&World) -> T + Send + 'static) -> T {
-    let body = async move {
+    let body = move || async move {
         let world = World::new();
         sleep(s(0.01)).await;
         let result = body(&world).await;
@@ -104,7 +104,7 @@ fn run<T: Send + 'static>(body: impl AsyncFnOnce(&World) -> T + Send + 'static) 
         let mut runtime = Runtime::with_seed_and_config(1, madsim::Config::default());
         runtime.add_simulator::<ClockSim>();
         runtime.add_simulator::<NetSim>();
-        runtime.block_on(body)
+        runtime.block_on(body())
     });
     thread.join().expect("the run does not panic")
 }

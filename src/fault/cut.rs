@@ -13,8 +13,7 @@ pub(super) const CUT: Family = Family {
     draw: |stream, shape| {
         let (client, server) = (shape.client(stream), shape.server(stream));
         let both_ways = stream.chance(500);
-        let (from, to) =
-            if stream.chance(500) { (client, server) } else { (server, client) };
+        let (from, to) = if stream.chance(500) { (client, server) } else { (server, client) };
         FaultKind::Cut { from, to, both_ways }
     },
     begin: |cluster, _, fault| {

@@ -14,8 +14,7 @@ pub(super) const LINK_DELAY: Family = Family {
     colour: "#7c3aed",
     draw: |stream, shape| {
         let (client, server) = (shape.client(stream), shape.server(stream));
-        let (from, to) =
-            if stream.chance(600) { (client, server) } else { (server, client) };
+        let (from, to) = if stream.chance(600) { (client, server) } else { (server, client) };
         FaultKind::LinkDelay { from, to, delay_ms: stream.between(20, 5000) }
     },
     begin: |cluster, _, fault| {

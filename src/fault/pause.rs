@@ -1,11 +1,7 @@
 //! Pauses of a whole node: with its clocks running on (GC), or standing still (VM migration).
 
 use super::{Begun, Family};
-use crate::{
-    cluster::Cluster,
-    history::NodeName,
-    plan::FaultKind,
-};
+use crate::{cluster::Cluster, history::NodeName, plan::FaultKind};
 
 pub(super) const PAUSE: Family = Family {
     name: "pause",

@@ -21,6 +21,22 @@ pub fn wall_ms() -> i64 {
     ClockSim::current().wall_ms(madsim::plugin::node())
 }
 
+/// The monotonic clock of the node that asked for it, for whoever needs it elsewhere.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LocalClock(madsim::task::NodeId);
+
+impl LocalClock {
+    /// The running node's clock.
+    pub(crate) fn here() -> Self {
+        LocalClock(madsim::plugin::node())
+    }
+
+    /// The time since the node's clock began.
+    pub(crate) fn now(&self) -> std::time::Duration {
+        ClockSim::current().local(self.0)
+    }
+}
+
 /// Writes what a log line begins with: true time, the node, and the node's own clock.
 pub(crate) fn stamp(out: &mut dyn std::fmt::Write) -> std::fmt::Result {
     let Some(time) = madsim::time::TimeHandle::try_current() else {

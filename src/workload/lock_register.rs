@@ -45,7 +45,6 @@ async fn run(mut process: Process) {
         attempt_timeout: Duration::from_millis(800),
         give_up_after: Duration::from_millis(2500),
         retry_pause: Duration::from_millis(50),
-        ..ClientOptions::default()
     };
     let mut storage = match storage::Client::new(&process.storage_url, storage_options) {
         Ok(storage) => storage,
@@ -122,7 +121,7 @@ async fn hold(
     session: &Session,
     storage: &mut storage::Client,
 ) -> Result<(), GaveUp> {
-    let mut mutex = Mutex::new(session, LOCK_NAME);
+    let mutex = Mutex::new(session, LOCK_NAME);
     let holding = process.ids.holding();
     let deadline = Instant::now() + Duration::from_secs(20);
     let lock_name = || LOCK_NAME.to_owned();
@@ -137,7 +136,7 @@ async fn hold(
             Function::Lock { name: lock_name() },
             async |_| {
                 mutex.lock_until(deadline).await?;
-                let key = mutex.key().unwrap_or_default().to_owned();
+                let key = mutex.key().to_owned();
                 Ok::<_, LockError>((key, token_of(&mutex, kind)))
             },
             |(key, token)| Reply::Acquired { key: key.clone(), token: *token },

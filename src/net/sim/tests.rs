@@ -155,8 +155,7 @@ fn death_is_an_end_of_stream_and_a_cut_makes_it_silent() {
             Handle::current().kill(b);
             client.await.expect("not aborted").map_err(|error| error.kind())
         });
-        let expected =
-            if silent { io::ErrorKind::Other } else { io::ErrorKind::UnexpectedEof };
+        let expected = if silent { io::ErrorKind::Other } else { io::ErrorKind::UnexpectedEof };
         assert_eq!(read, Err(expected), "silent: {silent}");
     }
 }

@@ -1,0 +1,181 @@
+//! `leasehold explore`: many seeds, one summary, one verdict.
+
+use std::{
+    ops::Range,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Instant,
+};
+
+use super::{ExploreArguments, err, failure, out, progress::Progress, usage};
+use crate::{
+    case::CaseOptions,
+    checker::{Class, PROPERTIES},
+    explore::{ExploreOptions, JOBS_MAX, REACHED_FROM_RUNS, Summary, explore},
+    judge::RunClass,
+};
+
+/// More seeds in one exploration are refused.
+const SEEDS_MAX: u64 = 1_000_000_000;
+/// The exit status after Ctrl-C, as shells give it.
+const INTERRUPTED: u8 = 130;
+
+pub(super) fn run(arguments: &ExploreArguments) -> u8 {
+    let options = match options(arguments) {
+        Ok(options) => options,
+        Err(message) => return usage(format_args!("{message}")),
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    let told = stop.clone();
+    // Without a handler Ctrl-C simply ends the program: there is nothing to lose.
+    let _ = ctrlc::set_handler(move || told.store(true, Ordering::Relaxed));
+    let mut progress = Progress::new(options.seeds.end - options.seeds.start);
+    let began = Instant::now();
+    let result = explore(&options, &stop, |summary| progress.tell(summary));
+    let wall = began.elapsed();
+    progress.finish();
+    let summary = match result {
+        Ok(summary) => summary,
+        Err(error) => return usage(format_args!("{error}")),
+    };
+    print(&summary, &options, wall.as_secs_f64());
+    if let Some(failed) = summary.first_failure() {
+        failure::print(failed);
+    }
+    print_verdict(&summary);
+    if summary.interrupted { INTERRUPTED } else { summary.class().exit_status() }
+}
+
+fn options(arguments: &ExploreArguments) -> Result<ExploreOptions, String> {
+    let cores = || thread::available_parallelism().map_or(1, usize::from);
+    let jobs = arguments.jobs.unwrap_or_else(cores);
+    if !(1..=JOBS_MAX).contains(&jobs) {
+        return Err(format!("--jobs is {jobs}, expected 1 to {JOBS_MAX}"));
+    }
+    Ok(ExploreOptions {
+        scenario: arguments.scenario.clone(),
+        options: CaseOptions {
+            guard: arguments.guard.clone(),
+            token: arguments.token.clone(),
+            clients: arguments.clients,
+        },
+        seeds: seeds(&arguments.seeds)?,
+        jobs,
+        fail_fast: arguments.fail_fast,
+        storage: None,
+    })
+}
+
+/// Reads `N` or `A..B`.
+pub(super) fn seeds(text: &str) -> Result<Range<u64>, String> {
+    let number = |digits: &str| {
+        digits.parse::<u64>().map_err(|_| {
+            format!("--seeds is {text:?}, expected a number N or a range A..B of numbers")
+        })
+    };
+    let range = match text.split_once("..") {
+        Some((from, to)) => number(from)?..number(to)?,
+        None => 0..number(text)?,
+    };
+    if range.is_empty() {
+        return Err(format!(
+            "--seeds is {text:?}, which is no seed at all: the first must be less"
+        ));
+    }
+    if range.end - range.start > SEEDS_MAX {
+        return Err(format!(
+            "--seeds is {text:?}, at most {SEEDS_MAX} seeds are allowed at a time"
+        ));
+    }
+    Ok(range)
+}
+
+fn print(summary: &Summary, options: &ExploreOptions, wall_s: f64) {
+    let Summary { runs, requests, .. } = *summary;
+    let simulated = summary.simulated.as_secs_f64();
+    let rate = |n: f64| if wall_s > 0.0 { n / wall_s } else { 0.0 };
+    let chosen = &summary.options;
+    out(format_args!(
+        "scenario   {} with guard {}, token {}, {} clients; seeds {}..{}",
+        summary.scenario,
+        chosen.guard,
+        chosen.token,
+        chosen.clients,
+        options.seeds.start,
+        options.seeds.start + runs
+    ));
+    out(format_args!(
+        "runs       {runs} in {wall_s:.1} s with {} jobs: {:.0} runs/s, {:.0} requests/s",
+        options.jobs,
+        rate(runs as f64),
+        rate(requests as f64)
+    ));
+    out(format_args!(
+        "simulated  {simulated:.0} s, {:.0} s a second; {requests} requests, {} events",
+        rate(simulated),
+        summary.events
+    ));
+    if summary.has_faults {
+        out(format_args!("faults     family          applied   with effect   not applied"));
+        for (family, count) in &summary.faults {
+            out(format_args!(
+                "           {family:<14} {:>8} {:>13} {:>13}",
+                count.applied, count.effective, count.skipped
+            ));
+        }
+    }
+    out(format_args!("overlaps   {} of beliefs of two holders", summary.reached.count("overlap")));
+    out(format_args!("writes     {} in classes", summary.classes.total()));
+    for class in Class::ALL {
+        out(format_args!("           {class:<14} {:>8}", summary.classes.count(class)));
+    }
+    if summary.has_faults {
+        print_reached(summary);
+    }
+}
+
+fn print_reached(summary: &Summary) {
+    let judged = summary.runs >= REACHED_FROM_RUNS;
+    let note = if judged { "" } else { " (not judged below 200 runs)" };
+    out(format_args!("reached    property                  times     runs{note}"));
+    for (property, help) in PROPERTIES {
+        let times = summary.reached.count(property);
+        let runs = summary.reached_runs.get(property).copied().unwrap_or(0);
+        out(format_args!("           {property:<22} {times:>8} {runs:>8}  {help}"));
+    }
+}
+
+fn print_verdict(summary: &Summary) {
+    for (checker, (runs, first)) in &summary.caught {
+        out(format_args!(
+            "caught     {checker}: {runs} of {} runs, first seed {first}",
+            summary.runs
+        ));
+    }
+    if summary.failures_total() > 0 {
+        out(format_args!(
+            "not passed {} violations, {} unknown, {} harness errors",
+            summary.violations, summary.unknown, summary.harness_errors
+        ));
+    }
+    for property in summary.not_reached() {
+        out(format_args!("not met    {property}: {} runs did not reach it", summary.runs));
+    }
+    if summary.interrupted {
+        err(format_args!("interrupted: this is the sum so far"));
+    }
+    let class = summary.class();
+    if class == RunClass::Pass {
+        out(format_args!(
+            "verdict    pass: {} runs; with 95 % confidence fewer than {:.3} % of the seeds of this \
+             profile fail (3/n)",
+            summary.runs,
+            300.0 / summary.runs as f64
+        ));
+    } else {
+        out(format_args!("verdict    {}", class.name()));
+    }
+}

@@ -1,0 +1,52 @@
+//! `leasehold replay`: one case again, with its timeline.
+
+use super::{ReplayArguments, err, failure, out, usage};
+use crate::{
+    case::ReplayToken,
+    explore::run_and_judge,
+    judge::RunClass,
+    report::{TimelineOptions, timeline},
+    runner::RunError,
+};
+
+pub(super) fn run(arguments: &ReplayArguments) -> u8 {
+    let token = match ReplayToken::decode(&arguments.token) {
+        Ok(token) => token,
+        Err(error) => return usage(format_args!("{error}")),
+    };
+    let judged = match run_and_judge(&token.case, None) {
+        Ok(judged) => judged,
+        Err((_, RunError::Case(error))) => {
+            return usage(format_args!("the token names something this build lacks: {error}"));
+        }
+        Err((_, RunError::Harness(error))) => {
+            err(format_args!("error: {error}"));
+            return RunClass::HarnessError.exit_status();
+        }
+    };
+    let options = TimelineOptions::default();
+    let text = timeline(&judged.run.history, &judged.run.case.plan, &options);
+    out(format_args!("{}", text.trim_end()));
+    failure::print_finding(&judged);
+    if judged.worst().is_some() {
+        failure::print_timeline(&judged, options.lines_max);
+    }
+    let class = judged.class();
+    out(format_args!("verdict    {}", class.name()));
+    let same = judged.run.hash == token.run_hash;
+    let own = env!("CARGO_PKG_VERSION");
+    if same {
+        out(format_args!("run hash   {}: the same run", judged.run.hash));
+        return class.exit_status();
+    }
+    out(format_args!("run hash   {}, the token has {}", judged.run.hash, token.run_hash));
+    if token.crate_version == own {
+        err(format_args!("error: not deterministic: version {own} gave this case another run"));
+        return RunClass::HarnessError.exit_status();
+    }
+    out(format_args!(
+        "           the token is from version {}, this is {own}: another run is to be expected",
+        token.crate_version
+    ));
+    class.exit_status()
+}

@@ -1,0 +1,264 @@
+//! The lock: a queue of keys in etcd, one per session, in the order of their creation.
+//!
+//! After etcd's `client/v3/concurrency/mutex.go`; one transaction to lock an uncontended lock, one
+//! to unlock. The unit of ownership is the session: a second handle of the same session and name
+//! re-enters, with the same token, and an unlock through either frees both (glusterd2 #1426).
+//!
+//! Dropping a handle does not unlock: the key stays until `unlock` or the end of the lease.
+
+use std::{
+    sync::{Arc, Mutex as StdMutex},
+    time::Duration,
+};
+
+use super::{
+    error::LockError,
+    place::{Entry, Place, Tidy, Unanswered},
+    queue::{self, Enqueued, View, Wake},
+    request::{Pauses, until_definite},
+    session::{Session, Shared},
+    token::FencingToken,
+};
+use crate::{
+    etcd::{Compare, CompareOp},
+    point::reach,
+    time::{Instant, timeout_at},
+};
+
+/// A handle on a lock. Waits in the queue `name/…` with its session's key.
+#[derive(Debug)]
+pub struct Mutex {
+    session: Session,
+    place: Arc<Place>,
+    /// The incarnation that this handle acquired.
+    held: StdMutex<Option<FencingToken>>,
+}
+
+impl Mutex {
+    /// A handle on the lock of this name for this session. No request is sent.
+    ///
+    /// Names must not be nested: the queue of `a` contains that of `a/b`.
+    pub fn new(session: &Session, name: &str) -> Self {
+        let place = session.shared().place(name);
+        Mutex { session: session.clone(), place, held: StdMutex::default() }
+    }
+
+    /// Waits for the lock and takes it. While it says "ok" the session is live on its own clock,
+    /// and at some revision since the call began the session's key was first in the queue.
+    ///
+    /// Cancel safe: a dropped call leaves the queue, in the background, unless another call or
+    /// holding of the session is on the same key.
+    ///
+    /// # Errors
+    /// [`LockError::SessionExpired`] as soon as the session is over or the own key is gone (etcd
+    /// #11456, #19597); [`LockError::Etcd`] if etcd refuses. Lost answers are asked for again.
+    pub async fn lock(&self) -> Result<FencingToken, LockError> {
+        let shared = self.session.shared();
+        tokio::select! {
+            biased;
+            () = shared.done() => Err(LockError::SessionExpired),
+            outcome = self.lock_while_live() => outcome,
+        }
+    }
+
+    /// [`Mutex::lock`] until this instant on the own clock. What is left in the queue then is taken
+    /// away in the background (etcd #18082).
+    ///
+    /// # Errors
+    /// As `lock`, and [`LockError::TimedOut`].
+    pub async fn lock_until(&self, deadline: Instant) -> Result<FencingToken, LockError> {
+        let limit = deadline.saturating_duration_since(Instant::now());
+        match timeout_at(deadline, self.lock()).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(LockError::TimedOut(limit)),
+        }
+    }
+
+    /// [`Mutex::lock_until`] so long from now.
+    ///
+    /// # Errors
+    /// As `lock_until`.
+    pub async fn lock_for(&self, limit: Duration) -> Result<FencingToken, LockError> {
+        self.lock_until(Instant::now() + limit).await
+    }
+
+    /// Takes the lock if no other session is in the queue before.
+    ///
+    /// Cancel safe as `lock`. A losing attempt deletes the key that it created before it returns;
+    /// if the delete is not answered in time, it is settled in the background.
+    ///
+    /// # Errors
+    /// [`LockError::Locked`] if another session owns it; else as `lock`.
+    pub async fn try_lock(&self) -> Result<FencingToken, LockError> {
+        let shared = self.session.shared();
+        tokio::select! {
+            biased;
+            () = shared.done() => Err(LockError::SessionExpired),
+            outcome = self.try_lock_while_live() => outcome,
+        }
+    }
+
+    /// Gives the lock back, for all handles of the session. From the call on, the holding is over
+    /// whatever the outcome: the same incarnation is never acquired again.
+    ///
+    /// Cancel safe: a delete without a definite answer is sent again, in the background and before
+    /// the session locks this name again. Ok means that the key is gone, not that it was still
+    /// there.
+    ///
+    /// # Errors
+    /// [`LockError::Released`], without a request, if this handle holds nothing (etcd #14704);
+    /// the last indefinite error if the session is over before an answer came.
+    pub async fn unlock(&self) -> Result<(), LockError> {
+        let held = self.held_slot().take().ok_or(LockError::Released)?;
+        if !self.place.retire(held.get()) {
+            return Err(LockError::Released);
+        }
+        let shared = self.session.shared();
+        let _tidy = Tidy::new(shared, &self.place);
+        reach("mutex.before_unlock").await;
+        {
+            let _gate = self.place.gate.lock().await;
+            self.place.resolve(shared).await?;
+        }
+        reach("mutex.after_unlock").await;
+        tracing::debug!(key = self.key(), token = held.get(), "unlocked");
+        Ok(())
+    }
+
+    /// The session's key in the queue, there or not.
+    pub fn key(&self) -> &str {
+        &self.place.key
+    }
+
+    /// The session of this handle.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The token of this handle's holding; `None` if it never locked or the holding was given up
+    /// through any handle of the session. A lapsed session keeps its token: that is the one a
+    /// resource has to refuse.
+    pub fn token(&self) -> Option<FencingToken> {
+        (*self.held_slot()).filter(|token| !self.place.is_retired(token.get()))
+    }
+
+    /// Whether this handle holds the lock as far as the client can know: a token, and a live
+    /// session.
+    pub fn is_held(&self) -> bool {
+        self.token().is_some() && self.session.is_live()
+    }
+
+    /// The comparison for a transaction of one's own that must only happen under this holding.
+    ///
+    /// # Errors
+    /// [`LockError::Released`] if this handle holds nothing.
+    pub fn is_owner(&self) -> Result<Compare, LockError> {
+        let token = self.token().ok_or(LockError::Released)?;
+        Ok(Compare::create_revision(self.key(), CompareOp::Equal, token.get()))
+    }
+
+    fn held_slot(&self) -> std::sync::MutexGuard<'_, Option<FencingToken>> {
+        self.held.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    async fn lock_while_live(&self) -> Result<FencingToken, LockError> {
+        let shared = self.session.shared();
+        loop {
+            let (entry, first) = {
+                let _gate = self.place.gate.lock().await;
+                enqueue(shared, &self.place).await?
+            };
+            if first {
+                reach("mutex.after_enqueue").await;
+            } else {
+                wait_for_turn(shared, &self.place, entry.revision).await?;
+            }
+            if let Some(token) = self.acquired(entry)? {
+                return Ok(token);
+            }
+        }
+    }
+
+    async fn try_lock_while_live(&self) -> Result<FencingToken, LockError> {
+        let shared = self.session.shared();
+        loop {
+            let gate = self.place.gate.lock().await;
+            let (entry, first) = enqueue(shared, &self.place).await?;
+            if !first {
+                entry.leave().await;
+                return Err(LockError::Locked);
+            }
+            drop(gate);
+            reach("mutex.after_enqueue").await;
+            if let Some(token) = self.acquired(entry)? {
+                return Ok(token);
+            }
+        }
+    }
+
+    /// The last look before "ok", without an await in between: the session's own clock, and whether
+    /// another handle has given the incarnation up meanwhile (`None`: queue again).
+    fn acquired(&self, entry: Entry) -> Result<Option<FencingToken>, LockError> {
+        self.session.shared().check_live()?;
+        if self.place.is_retired(entry.revision) {
+            return Ok(None);
+        }
+        let token = FencingToken::new(entry.revision);
+        *self.held_slot() = Some(token);
+        entry.keep();
+        tracing::debug!(key = self.key(), token = token.get(), "locked");
+        Ok(Some(token))
+    }
+}
+
+/// Enters the queue, or finds the session's key in it; also tells whether it is first. The gate is
+/// held.
+async fn enqueue(shared: &Arc<Shared>, place: &Arc<Place>) -> Result<(Entry, bool), LockError> {
+    loop {
+        place.resolve(shared).await?;
+        reach("mutex.before_enqueue").await;
+        shared.check_live()?;
+        let txn = queue::enqueue(&place.prefix, &place.key, shared.lease());
+        let unanswered = Unanswered::new(shared, place);
+        let answered = until_definite(shared, |mut client| {
+            let txn = txn.clone();
+            async move { client.txn(txn).await }
+        })
+        .await?;
+        let reply = Enqueued::read(&answered.value, &place.key)?;
+        let joined = unanswered.answered(reply.revision, reply.created, answered.lost);
+        tracing::debug!(key = place.key, ?reply, lost = answered.lost, "in the queue");
+        if let Ok(entry) = joined {
+            return Ok((entry, reply.first));
+        }
+    }
+}
+
+/// Waits until the incarnation is first in the queue.
+async fn wait_for_turn(shared: &Shared, place: &Place, revision: i64) -> Result<(), LockError> {
+    let txn = queue::look(&place.prefix, &place.key, revision);
+    let mut pauses = Pauses::new();
+    loop {
+        let reply = until_definite(shared, |mut client| {
+            let txn = txn.clone();
+            async move { client.txn(txn).await }
+        })
+        .await?;
+        let view = View::read(&reply.value)?;
+        if view.own != Some(revision) {
+            tracing::debug!(key = place.key, revision, "own key is gone");
+            place.vanish(revision);
+            return Err(LockError::SessionExpired);
+        }
+        if view.predecessor.is_none() {
+            return Ok(());
+        }
+        reach("mutex.before_wait").await;
+        let wake = queue::wait_for_delete(shared, &place.key, &view).await;
+        reach("mutex.after_wait").await;
+        match wake {
+            Wake::Deleted => pauses.reset(),
+            Wake::Broken => pauses.pause(shared).await,
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What a lock asks of etcd: the transactions on the queue, and the wait for a predecessor.
+//!
+//! After etcd's `concurrency/mutex.go` and `key.go`. Two differences, both for the waiter: it reads
+//! its own key and its predecessor in one transaction, so that "I own it" is true at one revision;
+//! and it watches its own key beside the predecessor's, so that it ends when that is gone.
+
+use super::{error::LockError, session::Shared};
+use crate::{
+    etcd::{
+        Client, Compare, CompareOp, Error, EventType, GetOptions, GetResponse, PutOptions,
+        SortOrder, SortTarget, Txn, TxnOp, TxnOpResponse, TxnResponse, WatchOptions, WatchStream,
+    },
+    time::timeout,
+};
+
+/// Creates the own key unless it is there; in both cases reads it and the owner's. One request, as
+/// in Go: if the second read shows the own key, the lock is held.
+pub(super) fn enqueue(prefix: &str, key: &str, lease: i64) -> Txn {
+    let owner = GetOptions::new()
+        .with_prefix()
+        .with_sort(SortTarget::Create, SortOrder::Ascend)
+        .with_limit(1);
+    let put = TxnOp::put(key, "", Some(PutOptions::new().with_lease(lease)));
+    let read_own = TxnOp::get(key, None);
+    let read_owner = TxnOp::get(prefix, Some(owner));
+    Txn::new()
+        .when([Compare::create_revision(key, CompareOp::Equal, 0)])
+        .and_then([put, read_owner.clone()])
+        .or_else([read_own, read_owner])
+}
+
+/// The answer to [`enqueue`].
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Enqueued {
+    /// Create revision of the own key.
+    pub(super) revision: i64,
+    /// This request created it.
+    pub(super) created: bool,
+    /// It is the owner's.
+    pub(super) first: bool,
+}
+
+impl Enqueued {
+    pub(super) fn read(reply: &TxnResponse, key: &str) -> Result<Self, LockError> {
+        let created = reply.succeeded();
+        let header = reply.header().ok_or(LockError::Answer("no header"))?;
+        let answers = reply.op_responses();
+        let revision = match answers.first() {
+            Some(TxnOpResponse::Put(_)) if created => header.revision(),
+            Some(TxnOpResponse::Get(own)) if !created => {
+                first_revision(own).ok_or(LockError::Answer("no own key"))?
+            }
+            _ => return Err(LockError::Answer("not the operations that were asked for")),
+        };
+        let Some(TxnOpResponse::Get(owner)) = answers.get(1) else {
+            return Err(LockError::Answer("no owner"));
+        };
+        let owner = owner.kvs().first().ok_or(LockError::Answer("no owner"))?;
+        Ok(Enqueued { revision, created, first: owner.key() == key.as_bytes() })
+    }
+}
+
+/// Deletes this incarnation of the key and no other. Definite whatever it answers: afterwards the
+/// incarnation is gone.
+pub(super) fn delete_incarnation(key: &str, revision: i64) -> Txn {
+    Txn::new()
+        .when([Compare::create_revision(key, CompareOp::Equal, revision)])
+        .and_then([TxnOp::delete(key, None)])
+}
+
+/// The create revision of the own key, if it is there.
+pub(super) async fn own_revision(mut client: Client, key: &str) -> Result<Option<i64>, Error> {
+    let reply = client.get(key, None).await?;
+    Ok(first_revision(&reply))
+}
+
+/// Reads the own key and the one just before it, at one revision.
+pub(super) fn look(prefix: &str, key: &str, revision: i64) -> Txn {
+    let before = GetOptions::new()
+        .with_prefix()
+        .with_sort(SortTarget::Create, SortOrder::Descend)
+        .with_limit(1)
+        .with_max_create_revision(revision - 1);
+    Txn::new().and_then([TxnOp::get(key, None), TxnOp::get(prefix, Some(before))])
+}
+
+/// The answer to [`look`].
+#[derive(Debug)]
+pub(super) struct View {
+    /// The store's revision that this is a picture of.
+    pub(super) revision: i64,
+    /// Create revision of the own key, if it is there.
+    pub(super) own: Option<i64>,
+    /// The key to wait for; none: the own key is first.
+    pub(super) predecessor: Option<Vec<u8>>,
+}
+
+impl View {
+    pub(super) fn read(reply: &TxnResponse) -> Result<Self, LockError> {
+        let revision = reply.header().ok_or(LockError::Answer("no header"))?.revision();
+        let answers = reply.op_responses();
+        let [TxnOpResponse::Get(own), TxnOpResponse::Get(before)] = answers.as_slice() else {
+            return Err(LockError::Answer("not the operations that were asked for"));
+        };
+        let predecessor = before.kvs().first().map(|kv| kv.key().to_vec());
+        Ok(View { revision, own: first_revision(own), predecessor })
+    }
+}
+
+fn first_revision(reply: &GetResponse) -> Option<i64> {
+    reply.kvs().first().map(|kv| kv.create_revision())
+}
+
+/// Why a wait ended. Either way the queue has to be read again.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Wake {
+    /// One of the two keys was deleted.
+    Deleted,
+    /// The watch was cancelled, compacted, broken, or did not come about.
+    Broken,
+}
+
+/// Waits until the predecessor or the own key is deleted. The watch begins right behind the
+/// picture that named the predecessor: a later start could miss its delete.
+pub(super) async fn wait_for_delete(shared: &Shared, key: &str, view: &View) -> Wake {
+    let Some(predecessor) = &view.predecessor else { return Wake::Deleted };
+    let opening = watch_both(shared.client(), predecessor, key, view.revision + 1);
+    let mut stream = match timeout(shared.options().request_timeout, opening).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => {
+            tracing::debug!(key, %error, "watch not opened");
+            return Wake::Broken;
+        }
+        Err(_) => return Wake::Broken,
+    };
+    loop {
+        let reply = match stream.message().await {
+            Ok(Some(reply)) if !reply.canceled() => reply,
+            Ok(_) => return Wake::Broken,
+            Err(error) => {
+                tracing::debug!(key, %error, "watch broke");
+                return Wake::Broken;
+            }
+        };
+        let deleted = reply.events().iter().any(|event| event.event_type() == EventType::Delete);
+        if deleted {
+            return Wake::Deleted;
+        }
+    }
+}
+
+async fn watch_both(
+    mut client: Client,
+    predecessor: &[u8],
+    own: &str,
+    start: i64,
+) -> Result<WatchStream, Error> {
+    let options = WatchOptions::new().with_start_revision(start);
+    let mut stream = client.watch(predecessor, Some(options.clone())).await?;
+    stream.watch(own, Some(options)).await?;
+    Ok(stream)
+}

@@ -1,0 +1,200 @@
+//! The sum of many runs.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use super::Outcome;
+use crate::{
+    case::{Case, CaseOptions, ReplayToken},
+    checker::{Classes, PROPERTIES, Reached},
+    fault::CATALOG,
+    judge::{FaultCount, Judged, RunClass},
+};
+
+/// From so many runs on, what was not reached counts against the exploration.
+pub const REACHED_FROM_RUNS: u64 = 200;
+/// More failures than this are counted and not kept.
+const FAILURES_KEPT: usize = 100;
+
+/// A run that did not pass.
+#[derive(Debug, Clone)]
+pub enum Failure {
+    /// It was judged; the history is there.
+    Judged(Box<Judged>),
+    /// It gave no history.
+    Broken {
+        /// What was run.
+        case: Box<Case>,
+        /// Why there is none.
+        error: String,
+    },
+}
+
+impl Failure {
+    /// The case that failed.
+    pub fn case(&self) -> &Case {
+        match self {
+            Failure::Judged(judged) => &judged.run.case,
+            Failure::Broken { case, .. } => case,
+        }
+    }
+}
+
+/// The sum of many runs.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    /// The scenario.
+    pub scenario: String,
+    /// Guard, token, clients.
+    pub options: CaseOptions,
+    /// Runs that ended, well or not.
+    pub runs: u64,
+    /// Simulated time of all runs.
+    pub simulated: Duration,
+    /// Requests that etcd and the storage answered.
+    pub requests: u64,
+    /// History events.
+    pub events: u64,
+    /// Write classes.
+    pub classes: Classes,
+    /// Properties reached, by how often.
+    pub reached: Reached,
+    /// In how many runs each property was reached.
+    pub reached_runs: BTreeMap<&'static str, u64>,
+    /// Faults by family.
+    pub faults: BTreeMap<&'static str, FaultCount>,
+    /// How many runs each checker found a violation in, and the first seed.
+    pub caught: BTreeMap<&'static str, (u64, u64)>,
+    /// Runs that broke.
+    pub harness_errors: u64,
+    /// Runs without an answer.
+    pub unknown: u64,
+    /// Runs that violated a rule.
+    pub violations: u64,
+    /// The first runs that did not pass, in the order of their seeds.
+    pub failures: Vec<Failure>,
+    /// Whether somebody stopped it early.
+    pub interrupted: bool,
+    /// Whether the scenario is meant to reach the properties (it has faults).
+    pub has_faults: bool,
+}
+
+impl Summary {
+    pub(super) fn new(scenario: String, options: CaseOptions, has_faults: bool) -> Self {
+        Summary {
+            scenario,
+            options,
+            runs: 0,
+            simulated: Duration::ZERO,
+            requests: 0,
+            events: 0,
+            classes: Classes::default(),
+            reached: Reached::default(),
+            reached_runs: BTreeMap::new(),
+            faults: CATALOG.iter().map(|row| (row.name, FaultCount::default())).collect(),
+            caught: BTreeMap::new(),
+            harness_errors: 0,
+            unknown: 0,
+            violations: 0,
+            failures: Vec::new(),
+            interrupted: false,
+            has_faults,
+        }
+    }
+
+    pub(super) fn add(&mut self, outcome: Outcome) {
+        self.runs += 1;
+        let failure = match outcome {
+            Ok(judged) => self.add_judged(judged),
+            Err((case, error)) => {
+                self.harness_errors += 1;
+                Some(Failure::Broken { case: Box::new(case), error: error.to_string() })
+            }
+        };
+        if self.failures.len() < FAILURES_KEPT {
+            self.failures.extend(failure);
+        }
+    }
+
+    fn add_judged(&mut self, judged: Judged) -> Option<Failure> {
+        self.simulated += judged.run.simulated;
+        self.requests += judged.run.requests;
+        self.events += judged.run.history.events.len() as u64;
+        self.classes += &judged.classes;
+        self.reached += &judged.reached;
+        for (property, count) in judged.reached.counts() {
+            *self.reached_runs.entry(property).or_default() += u64::from(count > 0);
+        }
+        for (family, count) in &judged.faults {
+            let sum = self.faults.entry(family).or_default();
+            sum.applied += count.applied;
+            sum.effective += count.effective;
+            sum.skipped += count.skipped;
+        }
+        let seed = judged.run.case.seed.0;
+        for checker in judged.violated() {
+            self.caught.entry(checker).or_insert((0, seed)).0 += 1;
+        }
+        match judged.class() {
+            RunClass::Pass => None,
+            RunClass::Violation => {
+                self.violations += 1;
+                Some(Failure::Judged(Box::new(judged)))
+            }
+            RunClass::Unknown | RunClass::HarnessError => {
+                self.unknown += 1;
+                Some(Failure::Judged(Box::new(judged)))
+            }
+        }
+    }
+
+    /// How many runs did not pass.
+    pub fn failures_total(&self) -> u64 {
+        self.harness_errors + self.unknown + self.violations
+    }
+
+    /// Properties that enough runs should have reached and none did; none below
+    /// [`REACHED_FROM_RUNS`] runs.
+    pub fn not_reached(&self) -> Vec<&'static str> {
+        if !self.has_faults || self.runs < REACHED_FROM_RUNS {
+            return Vec::new();
+        }
+        let names = PROPERTIES.iter().map(|(name, _)| *name);
+        names.filter(|name| self.reached.count(name) == 0).collect()
+    }
+
+    /// The class of the exploration: the worst of its runs. An exploration that ran nothing, or did
+    /// not reach what it should, is no pass.
+    pub fn class(&self) -> RunClass {
+        let mut class = RunClass::Pass;
+        if self.runs == 0 || !self.not_reached().is_empty() || self.unknown > 0 {
+            class = class.worse(RunClass::Unknown);
+        }
+        if self.violations > 0 {
+            class = class.worse(RunClass::Violation);
+        }
+        if self.harness_errors > 0 {
+            class = class.worse(RunClass::HarnessError);
+        }
+        class
+    }
+
+    /// The first failure of the worst class.
+    pub fn first_failure(&self) -> Option<&Failure> {
+        let class_of = |failure: &&Failure| match failure {
+            Failure::Judged(judged) => judged.class(),
+            Failure::Broken { .. } => RunClass::HarnessError,
+        };
+        let worst = self.class();
+        self.failures.iter().find(|failure| class_of(failure) == worst).or(self.failures.first())
+    }
+}
+
+/// The token that replays a run.
+pub fn replay_token(judged: &Judged) -> String {
+    let token = ReplayToken {
+        crate_version: env!("CARGO_PKG_VERSION").to_owned(),
+        case: judged.run.case.clone(),
+        run_hash: judged.run.hash,
+    };
+    token.encode()
+}

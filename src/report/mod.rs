@@ -1,0 +1,5 @@
+//! Histories for people.
+
+mod timeline;
+
+pub use timeline::{TimelineOptions, timeline};

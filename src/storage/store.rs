@@ -1,0 +1,258 @@
+//! The state machine: domains, values, the guard, and the table of requests.
+//!
+//! Synchronous, without clock or I/O. The order of decisions is that of D7: an applied write that
+//! comes again is answered as before, before the fence speaks; then the fence; then the order of
+//! requests under one token. Reads are never answered from the table: they run again, fenced.
+
+use std::collections::BTreeMap;
+
+use super::{
+    guard::{Ask, Decision, Guard, GuardKind},
+    protocol::{KEY_NOT_FOUND, Request, Response},
+    table::{Standing, Table, body_hash},
+};
+use crate::history::{OpKind, RowResult};
+
+/// A storage's logic: one request after another, each applied at one moment.
+pub trait StateMachine: Send {
+    /// Applies a request.
+    fn apply(&mut self, request: &Request) -> Applied;
+}
+
+/// What a state machine did with a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    /// The answer.
+    pub response: Response,
+    /// What became of the request; a rejected one is answered with status 400, others with 200.
+    pub result: RowResult,
+    /// Whether the data changed by it.
+    pub effect: bool,
+}
+
+impl Applied {
+    /// Refused by the fence, with the text of the answer.
+    pub fn refused(text: impl Into<String>) -> Self {
+        let response = Response::error(text);
+        Applied { response, result: RowResult::Refused, effect: false }
+    }
+
+    /// Rejected before the fence was asked, with the text of the answer.
+    pub fn rejected(text: impl Into<String>) -> Self {
+        let response = Response::error(text);
+        Applied { response, result: RowResult::Rejected, effect: false }
+    }
+}
+
+/// The fenced key-value store, in memory.
+pub struct Store {
+    guard: Box<dyn Guard>,
+    domains: BTreeMap<String, Domain>,
+}
+
+/// What one lock protects.
+#[derive(Default)]
+struct Domain {
+    values: BTreeMap<String, Value>,
+    table: Table,
+}
+
+/// A value with the version it was written under.
+struct Value {
+    val: String,
+    version: i64,
+}
+
+impl Store {
+    /// An empty store behind this guard.
+    pub fn new(guard: Box<dyn Guard>) -> Self {
+        Store { guard, domains: BTreeMap::new() }
+    }
+
+    /// An empty store behind a guard of the crate.
+    pub fn of_kind(kind: GuardKind) -> Self {
+        Store::new(kind.build())
+    }
+}
+
+impl StateMachine for Store {
+    fn apply(&mut self, request: &Request) -> Applied {
+        let id = request.id();
+        if request.seq.is_some() && id.is_none_or(|id| id.token < 1) {
+            return Applied::rejected(
+                "field \"seq\" needs the token it belongs to: send \"version\", an integer >= 1",
+            );
+        }
+        let domain = self.domains.get(&request.domain);
+        let numbered = id.map(|id| (id, body_hash(request)));
+        let standing = match (domain, numbered) {
+            (Some(domain), Some((id, hash))) => domain.table.standing(id, hash),
+            _ => Standing::New,
+        };
+        if standing == Standing::Same && request.op == OpKind::Write {
+            let response = Response::ok(request.val.clone(), request.version.unwrap_or(0));
+            return Applied { response, result: RowResult::Replayed, effect: false };
+        }
+        let ask = Ask {
+            domain: &request.domain,
+            key: &request.key,
+            op: request.op,
+            version: request.version,
+            stored: domain.and_then(|domain| domain.values.get(&request.key)).map(|v| v.version),
+        };
+        match self.guard.check(&ask) {
+            Decision::Admit => {}
+            Decision::Refuse(text) => return Applied::refused(text),
+            Decision::Malformed(text) => return Applied::rejected(text),
+        }
+        match standing {
+            Standing::New | Standing::Same => {}
+            Standing::Superseded => return Applied::rejected(superseded(request)),
+            Standing::Reused => return Applied::rejected(reused(request)),
+        }
+        self.guard.admitted(&ask);
+        if let Some((id, hash)) = numbered {
+            self.domain(&request.domain).table.note(id, hash);
+        }
+        match request.op {
+            OpKind::Read => self.read(request),
+            OpKind::Write => self.write(request),
+        }
+    }
+}
+
+impl Store {
+    /// The domain of this name, made if it is new.
+    fn domain(&mut self, name: &str) -> &mut Domain {
+        if !self.domains.contains_key(name) {
+            self.domains.insert(name.to_owned(), Domain::default());
+        }
+        self.domains.get_mut(name).expect("it was inserted just now if it was missing")
+    }
+
+    fn read(&self, request: &Request) -> Applied {
+        let domain = self.domains.get(&request.domain);
+        let response = match domain.and_then(|domain| domain.values.get(&request.key)) {
+            Some(value) => Response::ok(value.val.clone(), value.version),
+            None => Response::error(KEY_NOT_FOUND),
+        };
+        Applied { response, result: RowResult::Admitted, effect: false }
+    }
+
+    fn write(&mut self, request: &Request) -> Applied {
+        let version = request.version.unwrap_or(0);
+        let domain = self.domain(&request.domain);
+        match domain.values.get_mut(&request.key) {
+            Some(value) => {
+                value.val.clone_from(&request.val);
+                value.version = version;
+            }
+            None => {
+                let value = Value { val: request.val.clone(), version };
+                domain.values.insert(request.key.clone(), value);
+            }
+        }
+        let response = Response::ok(request.val.clone(), version);
+        Applied { response, result: RowResult::Admitted, effect: true }
+    }
+}
+
+fn superseded(request: &Request) -> String {
+    format!(
+        "field \"seq\": {} is superseded by a later request of token {}: number requests upwards",
+        request.seq.unwrap_or(0),
+        request.version.unwrap_or(0)
+    )
+}
+
+fn reused(request: &Request) -> String {
+    format!(
+        "field \"seq\": {} was used for another request of token {}: use the next number",
+        request.seq.unwrap_or(0),
+        request.version.unwrap_or(0)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(val: &str, token: i64, seq: u64) -> Request {
+        let write = Request::write("k", val, token);
+        Request { domain: "d".into(), seq: Some(seq), ..write }
+    }
+
+    fn read(token: i64, seq: u64) -> Request {
+        let read = Request::read("k");
+        Request { domain: "d".into(), version: Some(token), seq: Some(seq), ..read }
+    }
+
+    fn result(store: &mut Store, request: &Request) -> (RowResult, bool) {
+        let applied = store.apply(request);
+        (applied.result, applied.effect)
+    }
+
+    const ADMITTED: RowResult = RowResult::Admitted;
+    const REFUSED: RowResult = RowResult::Refused;
+    const REJECTED: RowResult = RowResult::Rejected;
+    const REPLAYED: RowResult = RowResult::Replayed;
+
+    /// A resend of an applied write gets its original answer even when the fence has moved on.
+    #[test]
+    fn a_resend_is_answered_before_the_fence_speaks() {
+        let mut store = Store::of_kind(GuardKind::Monotonic);
+        let first = store.apply(&write("a", 5, 1));
+        assert_eq!(result(&mut store, &read(6, 1)), (ADMITTED, false));
+        assert_eq!(result(&mut store, &write("b", 6, 2)), (ADMITTED, true));
+        let again = store.apply(&write("a", 5, 1));
+        assert_eq!((again.result, again.effect), (REPLAYED, false));
+        assert_eq!(again.response, first.response);
+        // The same holder's next write, and its read, are stale.
+        assert_eq!(result(&mut store, &write("c", 5, 2)), (REFUSED, false));
+        assert_eq!(result(&mut store, &read(5, 3)), (REFUSED, false));
+        assert_eq!(store.apply(&read(6, 3)).response.val, "b");
+    }
+
+    /// Numbers order the requests of one token: a late original has no effect.
+    #[test]
+    fn numbers_order_a_token() {
+        for kind in GuardKind::ALL {
+            let mut store = Store::of_kind(kind);
+            assert_eq!(result(&mut store, &write("a", 5, 1)), (ADMITTED, true));
+            assert_eq!(result(&mut store, &write("b", 5, 1)), (REJECTED, false), "{kind}");
+            assert_eq!(result(&mut store, &read(5, 2)), (ADMITTED, false));
+            // A read comes again: it runs again. A write may not take its number.
+            assert_eq!(result(&mut store, &read(5, 2)), (ADMITTED, false));
+            assert_eq!(result(&mut store, &write("b", 5, 2)), (REJECTED, false));
+            let late = store.apply(&write("a", 5, 1));
+            assert_eq!((late.result, late.effect), (REJECTED, false));
+            assert!(late.response.err.contains("superseded by a later request"));
+        }
+    }
+
+    /// Refused and malformed requests leave no mark; domains do not share one.
+    #[test]
+    fn only_admitted_requests_leave_a_mark() {
+        let mut store = Store::of_kind(GuardKind::Monotonic);
+        assert_eq!(result(&mut store, &write("a", 5, 3)), (ADMITTED, true));
+        // Out of order under a higher number, then without a token: neither moves the mark.
+        assert_eq!(result(&mut store, &write("z", 5, 2)), (REJECTED, false));
+        assert_eq!(store.apply(&Request::write("k", "z", 0)).result, REJECTED);
+        let bare = Request { seq: Some(1), ..Request::read("k") };
+        assert_eq!(store.apply(&bare).result, REJECTED);
+        assert_eq!(result(&mut store, &write("b", 5, 4)), (ADMITTED, true));
+        assert_eq!(store.apply(&Request::write("k", "x", 1)).result, ADMITTED);
+        assert_eq!(store.apply(&Request::read("k")).response.val, "x");
+    }
+
+    /// The table forgets the least recent token first, and then the fence alone decides.
+    #[test]
+    fn the_table_is_bounded() {
+        let mut store = Store::of_kind(GuardKind::Monotonic);
+        for token in 1..=65 {
+            assert_eq!(result(&mut store, &write("a", token, 1)), (ADMITTED, true));
+        }
+        assert_eq!(result(&mut store, &write("a", 2, 1)), (REPLAYED, false));
+        assert_eq!(result(&mut store, &write("a", 1, 1)), (REFUSED, false));
+    }
+}
