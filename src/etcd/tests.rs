@@ -307,3 +307,50 @@ fn what_is_missing_is_refused() {
         Ok(())
     });
 }
+
+/// A stream carries several watchers, each with its id; a cancelled one is silent, and a dropped
+/// stream is forgotten by the member, so that a new one starts with id 0 again.
+#[test]
+fn a_watch_stream_carries_several_watchers() {
+    with_client(async |mut client| {
+        let mut watch = client.watch("a", None).await?;
+        watch.watch("b", Some(WatchOptions::new().with_prefix())).await?;
+        let mut created = Vec::new();
+        for _ in 0..2 {
+            let message = watch.message().await?.expect("no end");
+            assert!(message.created());
+            created.push(message.watch_id());
+        }
+        assert_eq!(created, [0, 1]);
+        client.put("a", "1", None).await?;
+        client.put("bb", "2", None).await?;
+        assert_eq!(watch.message().await?.expect("no end").watch_id(), 0);
+        assert_eq!(watch.message().await?.expect("no end").watch_id(), 1);
+        watch.cancel(0).await?;
+        assert!(watch.message().await?.expect("no end").canceled());
+        client.put("a", "3", None).await?;
+        client.put("bc", "4", None).await?;
+        let told = watch.message().await?.expect("no end");
+        assert_eq!(told.events()[0].kv().expect("a pair").key(), b"bc");
+        drop(watch);
+        let mut again = client.watch("a", Some(WatchOptions::new().with_start_revision(2))).await?;
+        assert_eq!(again.message().await?.expect("no end").watch_id(), 0);
+        // The history of the key comes in one message.
+        assert_eq!(again.message().await?.expect("no end").events().len(), 2);
+        Ok(())
+    });
+}
+
+/// The member tells who it is, and the client goes on to the next endpoint if one is dead.
+#[test]
+fn a_dead_endpoint_is_passed_over() {
+    run(async |_| {
+        let endpoints = ["10.0.0.2:2379", "10.0.0.1:2379"];
+        let mut client = Client::connect(endpoints, None).await.expect("well formed");
+        let members = client.member_list().await.expect("the second endpoint answers");
+        assert_eq!(members.members().len(), 1);
+        assert_eq!(members.members()[0].client_urls(), [ENDPOINT]);
+        let status = client.status().await.expect("an answer");
+        assert_eq!((status.version(), status.leader()), ("3.5.30", members.members()[0].id()));
+    });
+}
