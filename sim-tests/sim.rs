@@ -1,3 +1,5 @@
 //! Simulation tests (temporary root).
 
 mod tidy;
+
+mod storage_cases;

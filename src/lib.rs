@@ -59,6 +59,9 @@ pub mod cli;
 #[cfg(all(madsim, feature = "harness"))]
 pub(crate) mod cluster;
 pub mod concurrency;
+pub mod contrib;
+#[cfg(all(madsim, feature = "harness"))]
+pub mod demo;
 pub mod etcd;
 #[cfg(all(madsim, feature = "harness"))]
 pub mod explore;
@@ -80,6 +83,8 @@ pub mod scenario;
 #[cfg(feature = "harness")]
 pub mod seed;
 pub mod storage;
+#[cfg(all(madsim, feature = "harness"))]
+pub mod testing;
 pub mod time;
 #[cfg(all(madsim, feature = "harness"))]
 pub(crate) mod workload;

@@ -253,16 +253,16 @@ fn every_rule_has_good_and_bad_code() {
 fn sizes_have_sharp_limits() {
     let path = "src/etcd/a.rs";
     let body = |lines: usize| format!("\nfn f() {{{}}}", "\n".repeat(lines - 1));
-    assert_eq!(fired("size", path, &body(70)), []);
+    assert_eq!(fired("size", path, &body(70)), [0usize; 0]);
     assert_eq!(fired("size", path, &body(71)), [2]);
     let method = |lines: usize| format!("impl S {{ {} }}", body(lines));
     assert_eq!(fired("size", path, &method(71)), [2]);
-    assert_eq!(fired("size", path, &"\n".repeat(600)), []);
+    assert_eq!(fired("size", path, &"\n".repeat(600)), [0usize; 0]);
     assert_eq!(fired("size", path, &"\n".repeat(601)), [1]);
     let comment = |columns: usize| format!("// {}", "ä".repeat(columns - 3));
-    assert_eq!(fired("size", path, &comment(100)), []);
+    assert_eq!(fired("size", path, &comment(100)), [0usize; 0]);
     assert_eq!(fired("size", path, &comment(101)), [1]);
-    assert_eq!(fired("size", path, &format!("{} https://a.b/c", comment(100))), []);
+    assert_eq!(fired("size", path, &format!("{} https://a.b/c", comment(100))), [0usize; 0]);
 }
 
 fn dead(files: &[(&str, &str)]) -> Vec<String> {

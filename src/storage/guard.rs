@@ -114,7 +114,7 @@ impl Guard for Monotonic {
                         .into(),
                 ),
                 (OpKind::Write, Some(version)) => Decision::Malformed(format!(
-                    "field \"version\": {version} is no fencing token: a write needs an integer >= 1"
+                    "field \"version\": {version} is no fencing token: write with an integer >= 1"
                 )),
             };
         };

@@ -17,8 +17,6 @@ pub mod server;
 pub mod service;
 pub mod store;
 mod table;
-#[cfg(all(test, madsim))]
-mod tests;
 
 pub use client::{Client, ClientOptions, Holding};
 pub use error::{Definiteness, StorageError};

@@ -1,4 +1,6 @@
-//! Client and server together, over the simulated network.
+//! The storage's client and server together, over the simulated network.
+//!
+//! Here and not beside them, because the storage does not know that it is simulated.
 
 use std::{
     net::IpAddr,
@@ -8,12 +10,15 @@ use std::{
 
 use madsim::runtime::{Handle, NodeHandle};
 
-use super::*;
+use super::sim;
 use crate::{
-    cluster::sim,
     history::{ApplyRow, Boundary, RowResult},
     net::{NetSim, TcpListener},
     seed::Seed,
+    storage::{
+        ApplyLog, Client, ClientOptions, Definiteness, GuardKind, Request, Service, ServiceOptions,
+        StorageError, Store, server,
+    },
     time::sleep,
 };
 

@@ -1,0 +1,248 @@
+//! What you call from a `#[test]`: check a scenario, with your own storage if you like.
+//!
+//! ```
+//! use leasehold::testing::{self, Check};
+//!
+//! // The crate's own storage under the scheme that holds.
+//! let summary = Check::new().seeds(0..5).run()?;
+//! assert_eq!(summary.violations, 0);
+//! # Ok::<(), testing::CheckError>(())
+//! ```
+//!
+//! The environment variables `MADSIM_TEST_SEED`, `MADSIM_TEST_NUM` and `MADSIM_TEST_JOBS` override
+//! first seed, number of seeds and jobs, as in madsim; `MADSIM_TEST_CONFIG` is refused.
+
+use std::{ops::Range, sync::Arc, sync::atomic::AtomicBool};
+
+use crate::{
+    case::CaseOptions,
+    checker::Verdict,
+    explore::{self, ExploreOptions, Failure, Summary, replay_token},
+    history::{OpKind, RowResult},
+    judge::RunClass,
+    report::{TimelineOptions, timeline},
+    runner::MakeStorage,
+    scenario::ChoiceError,
+    storage::{Applied, Request, Response, StateMachine},
+};
+
+/// A storage of your own, hosted and recorded by the harness: one request after another.
+///
+/// The harness keeps the apply log around it, so the judge need not believe it.
+pub trait StorageUnderTest: Send + 'static {
+    /// Reads a key under a token; `None` is a read without one. A reader with a token enters: from
+    /// then on nobody with an older token may change anything.
+    fn read(&mut self, key: &str, token: Option<i64>) -> Answer;
+    /// Writes a key under a token.
+    fn write(&mut self, key: &str, value: &str, token: Option<i64>) -> Answer;
+}
+
+/// What a storage under test answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// The value that was read; none if the key is not there.
+    Value(Option<String>),
+    /// The write is done.
+    Written,
+    /// The fence refused the token, and why.
+    Refused(String),
+}
+
+/// Brings a storage under test into the place of the crate's own.
+struct Hosted<S>(S);
+
+impl<S: StorageUnderTest> StateMachine for Hosted<S> {
+    fn apply(&mut self, request: &Request) -> Applied {
+        let version = request.version.unwrap_or(0);
+        let answer = match request.op {
+            OpKind::Read => self.0.read(&request.key, request.version),
+            OpKind::Write => self.0.write(&request.key, &request.val, request.version),
+        };
+        let admitted = |response, effect| Applied { response, result: RowResult::Admitted, effect };
+        match answer {
+            Answer::Value(Some(value)) => admitted(Response::ok(value, version), false),
+            Answer::Value(None) => {
+                admitted(Response::error(crate::storage::protocol::KEY_NOT_FOUND), false)
+            }
+            Answer::Written => admitted(Response::ok(request.val.clone(), version), true),
+            Answer::Refused(why) => Applied::refused(why),
+        }
+    }
+}
+
+/// Why a check could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// It names something that is not there.
+    #[error(transparent)]
+    Choice(#[from] ChoiceError),
+    /// An environment variable has a value that makes no sense.
+    #[error("{name} is {value:?}, expected {expected}")]
+    Environment {
+        /// The variable.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What it may be.
+        expected: &'static str,
+    },
+}
+
+/// A check of a scenario over seeds.
+#[derive(Debug, Clone)]
+pub struct Check {
+    options: ExploreOptions,
+}
+
+impl Default for Check {
+    fn default() -> Self {
+        Check::new()
+    }
+}
+
+impl Check {
+    /// The default scenario, guard and token, over 100 seeds, with as many jobs as cores.
+    pub fn new() -> Self {
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        let options = ExploreOptions {
+            scenario: crate::scenario::CATALOG[0].name.to_owned(),
+            options: CaseOptions::default(),
+            seeds: 0..100,
+            jobs,
+            fail_fast: false,
+            storage: None,
+        };
+        Check { options }
+    }
+
+    /// Another scenario.
+    pub fn scenario(mut self, name: &str) -> Self {
+        self.options.scenario = name.to_owned();
+        self
+    }
+
+    /// Another guard of the crate's storage: `unfenced`, `equal` or `monotonic`.
+    pub fn guard(mut self, name: &str) -> Self {
+        self.options.options.guard = name.to_owned();
+        self
+    }
+
+    /// Another token: `revision` or `lease`.
+    pub fn token(mut self, name: &str) -> Self {
+        self.options.options.token = name.to_owned();
+        self
+    }
+
+    /// Another number of clients.
+    pub fn clients(mut self, clients: u8) -> Self {
+        self.options.options.clients = clients;
+        self
+    }
+
+    /// Other seeds.
+    pub fn seeds(mut self, seeds: Range<u64>) -> Self {
+        self.options.seeds = seeds;
+        self
+    }
+
+    /// Another number of runs at a time.
+    pub fn jobs(mut self, jobs: usize) -> Self {
+        self.options.jobs = jobs;
+        self
+    }
+
+    /// Stops at the first seed that does not pass.
+    pub fn fail_fast(mut self) -> Self {
+        self.options.fail_fast = true;
+        self
+    }
+
+    /// A storage of your own; it is made anew for each run.
+    pub fn storage<S: StorageUnderTest>(
+        mut self,
+        make: impl Fn() -> S + Send + Sync + 'static,
+    ) -> Self {
+        let make: MakeStorage = Arc::new(move || Box::new(Hosted(make())));
+        self.options.storage = Some(make);
+        self
+    }
+
+    /// Runs all seeds and gives the sum.
+    ///
+    /// # Errors
+    /// If the check names something that is not there, or the environment makes no sense.
+    pub fn run(self) -> Result<Summary, CheckError> {
+        let options = with_environment(self.options)?;
+        Ok(explore::explore(&options, &AtomicBool::new(false), |_| {})?)
+    }
+
+    /// Runs all seeds and panics unless all pass: for a `#[test]`.
+    ///
+    /// # Panics
+    /// With seed, checker, plan, timeline and the way to replay, if a run does not pass; and if the
+    /// check itself makes no sense.
+    #[track_caller]
+    pub fn assert_passes(self) -> Summary {
+        match self.run() {
+            Ok(summary) if summary.class() == RunClass::Pass => summary,
+            Ok(summary) => panic!("{}", explain(&summary)),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+fn with_environment(mut options: ExploreOptions) -> Result<ExploreOptions, CheckError> {
+    if let Ok(value) = std::env::var("MADSIM_TEST_CONFIG") {
+        let expected = "it to be unset: plans come from the seed, not from a configuration";
+        return Err(CheckError::Environment { name: "MADSIM_TEST_CONFIG", value, expected });
+    }
+    let number = |name| match std::env::var(name) {
+        Ok(value) => match value.parse::<u64>() {
+            Ok(number) => Ok(Some(number)),
+            Err(_) => Err(CheckError::Environment { name, value, expected: "a number" }),
+        },
+        Err(_) => Ok(None),
+    };
+    let count = options.seeds.end.saturating_sub(options.seeds.start);
+    let first = number("MADSIM_TEST_SEED")?;
+    let count = number("MADSIM_TEST_NUM")?.unwrap_or(if first.is_some() { 1 } else { count });
+    let first = first.unwrap_or(options.seeds.start);
+    options.seeds = first..first.saturating_add(count);
+    if let Some(jobs) = number("MADSIM_TEST_JOBS")? {
+        options.jobs = usize::try_from(jobs).unwrap_or(usize::MAX).clamp(1, explore::JOBS_MAX);
+    }
+    Ok(options)
+}
+
+/// What a failing check says: what failed, why, and how to see it again.
+pub fn explain(summary: &Summary) -> String {
+    let runs = summary.runs;
+    let Some(failure) = summary.first_failure() else {
+        let missing = summary.not_reached().join(", ");
+        return format!("{runs} runs: {}; not reached: {missing}", summary.class().name());
+    };
+    let failed = summary.failures_total();
+    match failure {
+        Failure::Broken { case, error } => format!("seed {}: {error}", case.seed),
+        Failure::Judged(judged) => {
+            let (message, evidence) = match judged.worst().map(|finding| &finding.verdict) {
+                Some(Verdict::Violation(violation)) => {
+                    (violation.message.clone(), violation.events.clone())
+                }
+                Some(Verdict::Unknown(why) | Verdict::NotRun(why)) => (why.clone(), Vec::new()),
+                Some(Verdict::Pass) | None => (String::new(), Vec::new()),
+            };
+            let checker = judged.worst().map_or("", |finding| finding.checker);
+            let plan: String =
+                judged.run.case.plan.faults.iter().map(|fault| format!("  {fault}\n")).collect();
+            let options = TimelineOptions { evidence, lines_max: 60 };
+            let timeline = timeline(&judged.run.history, &judged.run.case.plan, &options);
+            format!(
+                "{failed} of {runs} runs did not pass\nseed {}, checker {checker}: {message}\n\
+                 plan:\n{plan}{timeline}replay with: leasehold replay {}",
+                judged.run.case.seed,
+                replay_token(judged)
+            )
+        }
+    }
+}
