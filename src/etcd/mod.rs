@@ -8,7 +8,7 @@
 //!
 //! | area | state | source |
 //! |---|---|---|
-//! | range: prefix, from key, sort, limit, revision filters, past revisions | modelled | `apply.go` |
+//! | range: prefix, from key, sort, limit, filters, past revisions | modelled | `apply.go` |
 //! | put: lease, prev_kv, ignore_value, ignore_lease | modelled | `apply.go` |
 //! | delete range, prev_kv | modelled | `apply.go` |
 //! | txn: all comparisons, nesting, limits, duplicate keys | modelled | `v3rpc/key.go` |

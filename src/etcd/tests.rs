@@ -101,7 +101,7 @@ fn run<T: Send + 'static>(body: impl AsyncFnOnce(&World) -> T + Send + 'static) 
     };
     // The layer that makes runtimes for everybody is above this one.
     let thread = std::thread::spawn(move || {
-        let mut runtime = Runtime::with_seed_and_config(1, madsim::Config::default());
+        let runtime = Runtime::with_seed_and_config(1, madsim::Config::default());
         runtime.add_simulator::<ClockSim>();
         runtime.add_simulator::<NetSim>();
         runtime.block_on(body())
