@@ -1,96 +1,118 @@
-//! A member on a simulated node: transport, timers, and what survives a restart.
+//! A member on a simulated node: connections, the look for expired leases, what survives a kill.
 //!
-//! The shell around [`Model`]: it takes requests from connections, gives the model the time of the
-//! member's own clock, and brings what changed to the watchers and to the commit log.
-
-mod connection;
+//! The shell around the model is thin: it reads the member's clock, hands requests in and messages
+//! out. [`MemberState`] is what is durable (a real member writes it to its disk before it answers);
+//! connections and streams belong to the tasks of the node and end with them.
 
 use std::{
-    collections::BTreeMap,
-    io,
-    sync::{Arc, Mutex, MutexGuard},
+    collections::{BTreeMap, BTreeSet},
+    fmt, io,
+    sync::{Arc, Mutex, MutexGuard, Weak},
     time::Duration,
 };
 
-use super::{
-    frame::ServerFrame,
-    model::{Effects, Hub, Model, StreamKey, wire::RangeRequest},
-};
 use crate::{
     history::{Commit, LeaseEvent},
-    net::{MessageListener, MessageSender},
-    time::{self, interval, sim::LocalClock},
+    net::{MessageListener, MessageSender, MessageStream},
+    time::{sim::LocalClock, sleep, wall_ms},
 };
 
-/// How often the lessor looks for leases that have run out (etcd server/lease/lessor.go).
-const EXPIRY_PERIOD: Duration = Duration::from_millis(500);
+use super::{
+    model::{
+        Identity, Model, Output, StreamId, error::Refusal, request::Request, response::Response,
+    },
+    protocol::{ClientMessage, ServerMessage},
+};
 
-/// Told of everything that the store and the lessor do: the truth that a judge decides from.
+/// How often a member looks for expired leases (`runLoop` in `server/lease/lessor.go`).
+const EXPIRY_TICK: Duration = Duration::from_millis(500);
+
+/// Told what the member did, at the moment it does it: truth, and not anybody's opinion.
 pub trait CommitLog: Send + Sync {
-    /// The store has a new revision.
+    /// A revision of the store.
     fn committed(&self, commit: &Commit);
-    /// A lease began, was renewed, or ended.
+    /// A lease was granted or renewed, or it ended.
     fn lease(&self, event: &LeaseEvent);
 }
 
-/// What a member is.
+/// Keeps no log.
+impl CommitLog for () {
+    fn committed(&self, _: &Commit) {}
+    fn lease(&self, _: &LeaseEvent) {}
+}
+
+/// Who the member is and how it behaves.
 #[derive(Debug, Clone)]
 pub struct MemberOptions {
-    /// Its id; the two lowest bytes go into lease ids.
-    pub member_id: u64,
-    /// Where it listens, as `IP:PORT`.
+    /// Its name in the member list.
+    pub name: String,
+    /// Where it listens for clients: `IP:PORT` of its node.
     pub address: String,
+    /// Its id; the last two bytes are the first two of the lease ids that it chooses.
+    pub member_id: u64,
+    /// The id of its cluster.
+    pub cluster_id: u64,
+    /// Leases live longer by this after a restart (etcd: 10 ticks of 100 ms).
+    pub election_timeout: Duration,
 }
 
 impl Default for MemberOptions {
     fn default() -> Self {
-        MemberOptions { member_id: 0x694d, address: "0.0.0.0:2379".to_owned() }
+        MemberOptions {
+            name: "default".to_owned(),
+            address: "10.0.0.1:2379".to_owned(),
+            member_id: 0x8e9e_05c5_2164_694d,
+            cluster_id: 0xcdf8_1819_4e3a_8c32,
+            election_timeout: Duration::from_secs(1),
+        }
     }
 }
 
-/// A member's state: what is durable of it outlives its process.
+/// What a member keeps over a kill: the store and the leases. The harness holds it.
 pub struct MemberState {
     options: MemberOptions,
     inner: Mutex<Inner>,
 }
 
-impl std::fmt::Debug for MemberState {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MemberState").field("options", &self.options).finish_non_exhaustive()
-    }
-}
-
-pub(super) struct Inner {
-    pub(super) model: Model,
-    pub(super) hub: Hub,
-    /// The connections that can be answered.
-    pub(super) connections: BTreeMap<u64, MessageSender>,
-    /// Renewals of leases that have run out: they are answered once the lease is revoked.
-    pub(super) late_renewals: Vec<(StreamKey, i64)>,
+struct Inner {
+    model: Model,
+    /// The process that serves, while it lives.
+    process: Weak<Process>,
+    connections: BTreeMap<u64, Weak<MessageSender>>,
     next_connection: u64,
     requests: u64,
-    log: Option<Arc<dyn CommitLog>>,
-    clock: Option<LocalClock>,
+}
+
+/// One life of the member's process; its tasks own it.
+struct Process {
+    /// The member's monotonic clock.
+    clock: LocalClock,
+    log: Arc<dyn CommitLog>,
+}
+
+impl fmt::Debug for MemberState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemberState").field("requests", &self.requests()).finish_non_exhaustive()
+    }
 }
 
 impl MemberState {
-    /// A member that has never run.
+    /// An empty store at revision 1.
     pub fn new(options: MemberOptions) -> Self {
+        let identity = Identity {
+            cluster_id: options.cluster_id,
+            member_id: options.member_id,
+            name: options.name.clone(),
+            client_url: format!("http://{}", options.address),
+        };
         let inner = Inner {
-            model: Model::new(options.member_id, 0),
-            hub: Hub::default(),
+            model: Model::new(identity),
+            process: Weak::new(),
             connections: BTreeMap::new(),
-            late_renewals: Vec::new(),
             next_connection: 0,
             requests: 0,
-            log: None,
-            clock: None,
         };
         MemberState { options, inner: Mutex::new(inner) }
-    }
-
-    pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// The member's id.
@@ -98,129 +120,165 @@ impl MemberState {
         self.options.member_id
     }
 
-    /// The key and lease of who owns a lock: the first-created key under `name/`.
-    pub fn owner(&self, name: &str) -> Option<(String, i64)> {
-        let prefix = format!("{name}/");
-        let range_end = super::client::prefix_end(prefix.as_bytes());
-        let request = RangeRequest {
-            key: prefix.into(),
-            range_end: range_end.into(),
-            ..RangeRequest::default()
-        };
-        let range = self.lock().model.range(&request).ok()?;
-        let owner = range.kvs.into_iter().min_by_key(|kv| kv.create_revision)?;
-        Some((String::from_utf8_lossy(&owner.key).into_owned(), owner.lease))
+    /// How many requests the member has answered, over all its lives.
+    pub fn requests(&self) -> u64 {
+        self.lock().requests
     }
 
-    /// Revokes a lease, as an operator would; false if there is no such lease.
+    /// Key and lease of the owner of a lock: the key of least create revision directly under
+    /// `name/`. The lease is 0 if the key has none.
+    pub fn owner(&self, name: &str) -> Option<(String, i64)> {
+        self.lock().model.owner(name)
+    }
+
+    /// Revokes a lease from outside, as an operator would. False if there is no such lease, or no
+    /// process that could do it.
     pub fn revoke(&self, lease: i64) -> bool {
         let mut inner = self.lock();
-        let now = inner.now();
-        let mut effects = Effects::default();
-        let revoked = inner.model.lease_revoke(lease, now, &mut effects).is_ok();
-        inner.publish(effects);
+        let Some(process) = inner.process.upgrade() else { return false };
+        let revoked = inner.model.revoke(process.clock.now(), lease).is_ok();
+        inner.pass_on(&process);
         revoked
     }
 
-    /// How many requests it has taken.
-    pub fn requests(&self) -> u64 {
-        self.lock().requests
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn start(&self, process: &Arc<Process>) {
+        let mut inner = self.lock();
+        inner.process = Arc::downgrade(process);
+        inner.connections.clear();
+        inner.model.start(process.clock.now(), wall_ms(), self.options.election_timeout);
+    }
+
+    fn expire(&self, process: &Process) {
+        let mut inner = self.lock();
+        inner.model.expire(process.clock.now());
+        inner.pass_on(process);
     }
 }
 
 impl Inner {
-    /// The member's monotonic clock.
-    pub(super) fn now(&self) -> Duration {
-        self.clock.as_ref().map(LocalClock::now).unwrap_or_default()
-    }
-
-    pub(super) fn count_request(&mut self) {
-        self.requests += 1;
-    }
-
-    /// Brings what has changed to the log and to the watchers.
-    pub(super) fn publish(&mut self, effects: Effects) {
-        if let Some(log) = &self.log {
-            effects.commits.iter().for_each(|commit| log.committed(commit));
-            effects.leases.iter().for_each(|event| log.lease(event));
-        }
-        for (revision, events) in &effects.events {
-            for ((stream, _), reply) in self.hub.notify(*revision, events) {
-                self.send(stream.connection, ServerFrame::Watch(stream.stream, reply));
+    /// Hands on what has followed from the last call of the model, in order.
+    fn pass_on(&mut self, process: &Process) {
+        for output in self.model.take_outputs() {
+            match output {
+                Output::Commit(commit) => {
+                    tracing::debug!(revision = commit.revision, cause = ?commit.cause, "committed");
+                    process.log.committed(&commit);
+                }
+                Output::Lease(event) => {
+                    tracing::debug!(lease = event.lease, change = ?event.change, "lease");
+                    process.log.lease(&event);
+                }
+                Output::Message((connection, id), response) => {
+                    let sender = self.connections.get(&connection).and_then(Weak::upgrade);
+                    if let Some(sender) = sender {
+                        // A peer that is gone is noticed where its connection is read.
+                        let _ = sender.send(ServerMessage { id, answer: Ok(response) });
+                    }
+                }
             }
         }
-        self.answer_late_renewals();
     }
 
-    pub(super) fn send(&self, connection: u64, frame: ServerFrame) {
-        if let Some(sender) = self.connections.get(&connection) {
-            // A peer that is gone is noticed where its requests are read.
-            let _ = sender.send(frame);
-        }
-    }
-
-    fn answer_late_renewals(&mut self) {
-        if self.late_renewals.is_empty() {
-            return;
-        }
-        let waiting = std::mem::take(&mut self.late_renewals);
-        let now = self.now();
-        let (waiting, gone) = waiting
-            .into_iter()
-            .partition(|(_, lease)| self.model.lease_time_to_live(*lease, now).ttl_s >= 0);
-        self.late_renewals = waiting;
-        let revision = self.model.revision();
-        for (stream, lease) in gone {
-            let frame = ServerFrame::KeepAlive(stream.stream, revision, lease, 0);
-            self.send(stream.connection, frame);
-        }
+    fn handle(
+        &mut self,
+        process: &Process,
+        from: StreamId,
+        request: Request,
+    ) -> Option<Result<Response, Refusal>> {
+        self.requests += 1;
+        let answer = self.model.handle(process.clock.now(), from, request);
+        self.pass_on(process);
+        answer
     }
 }
 
-/// Runs a member on the running node until its process is killed.
+/// Serves on the current node until the node is killed. The state outlives it.
 ///
 /// # Errors
-/// If it cannot listen on its address.
+/// If the address cannot be listened on, or listening ends.
 pub async fn serve(state: Arc<MemberState>, log: Arc<dyn CommitLog>) -> io::Result<()> {
     let listener = MessageListener::bind(&state.options.address).await?;
-    let clock = LocalClock::here();
-    {
-        let mut inner = state.lock();
-        // What a dead process left behind: its connections are gone, its data is not.
-        inner.connections.clear();
-        inner.hub = Hub::default();
-        inner.late_renewals.clear();
-        inner.log = Some(log);
-        inner.model.restart(time::wall_ms(), state.options.member_id, clock.now());
-        inner.clock = Some(clock);
-    }
-    tokio::spawn(expire(state.clone()));
+    let process = Arc::new(Process { clock: LocalClock::here(), log });
+    state.start(&process);
+    tracing::info!(address = %state.options.address, "member serves");
+    tokio::spawn(expire(state.clone(), process.clone()));
     loop {
         let stream = listener.accept().await?;
-        let (sender, receiver) = stream.split();
-        let connection = {
-            let mut inner = state.lock();
-            inner.next_connection += 1;
-            let connection = inner.next_connection;
-            inner.connections.insert(connection, sender);
-            connection
-        };
-        tokio::spawn(connection::run(state.clone(), connection, receiver));
+        tokio::spawn(serve_connection(state.clone(), process.clone(), stream));
     }
 }
 
-/// Looks for leases that have run out, on the member's clock.
-async fn expire(state: Arc<MemberState>) {
-    let mut ticks = interval(EXPIRY_PERIOD);
+async fn expire(state: Arc<MemberState>, process: Arc<Process>) {
     loop {
-        ticks.tick().await;
+        sleep(EXPIRY_TICK).await;
+        state.expire(&process);
+    }
+}
+
+/// One connection: its end closes its streams.
+struct Connection {
+    state: Arc<MemberState>,
+    id: u64,
+    sender: Arc<MessageSender>,
+    streams: BTreeSet<u64>,
+}
+
+impl Connection {
+    fn open(state: Arc<MemberState>, sender: MessageSender) -> Self {
+        let sender = Arc::new(sender);
         let mut inner = state.lock();
-        let now = inner.now();
-        let mut effects = Effects::default();
-        let ended = inner.model.expire(now, &mut effects);
-        if !ended.is_empty() {
-            tracing::debug!(leases = ?ended, "leases expired");
-            inner.publish(effects);
+        inner.next_connection += 1;
+        let id = inner.next_connection;
+        inner.connections.insert(id, Arc::downgrade(&sender));
+        drop(inner);
+        Connection { state, id, sender, streams: BTreeSet::new() }
+    }
+
+    fn handle(&mut self, process: &Process, message: ClientMessage) {
+        let ClientMessage { id, request } = message;
+        tracing::trace!(connection = self.id, id, ?request, "request");
+        match request {
+            Request::KeepAlive(_)
+            | Request::WatchCreate(_)
+            | Request::WatchCancel(_)
+            | Request::WatchProgress => {
+                self.streams.insert(id);
+            }
+            Request::CloseStream if !self.streams.remove(&id) => return,
+            _ => {}
+        }
+        let answer = self.state.lock().handle(process, (self.id, id), request);
+        if let Some(answer) = answer {
+            let _ = self.sender.send(ServerMessage { id, answer });
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let mut inner = self.state.lock();
+        inner.connections.remove(&self.id);
+        for stream in std::mem::take(&mut self.streams) {
+            inner.model.close((self.id, stream));
+        }
+    }
+}
+
+async fn serve_connection(state: Arc<MemberState>, process: Arc<Process>, stream: MessageStream) {
+    let (sender, mut receiver) = stream.split();
+    let mut connection = Connection::open(state, sender);
+    loop {
+        match receiver.recv::<ClientMessage>().await {
+            Ok(Some(message)) => connection.handle(&process, message),
+            Ok(None) => break,
+            Err(error) => {
+                tracing::debug!(connection = connection.id, %error, "connection broke");
+                break;
+            }
         }
     }
 }

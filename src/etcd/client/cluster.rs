@@ -1,73 +1,88 @@
-//! Answers about the cluster and its member.
+//! The members of the cluster. Changing them is not simulated.
 
-use super::ResponseHeader;
+use super::{
+    Member, MemberListResponse, ResponseHeader,
+    channel::Channel,
+    error::{Result, not_simulated},
+    unexpected,
+};
+use crate::etcd::model::{request::Request, response::Response};
 
-/// The answer to a member list.
+/// The client of the cluster service.
 #[derive(Debug, Clone)]
-pub struct MemberListResponse {
-    header: ResponseHeader,
-    members: Vec<Member>,
+pub struct ClusterClient {
+    channel: Channel,
 }
 
-/// A member of the cluster.
-#[derive(Debug, Clone)]
-pub struct Member {
-    id: u64,
-}
-
-impl Member {
-    /// Its id.
-    pub const fn id(&self) -> u64 {
-        self.id
-    }
-
-    /// Its name.
-    pub fn name(&self) -> &str {
-        "default"
-    }
-}
-
-impl MemberListResponse {
-    pub(super) fn new(revision: i64, member_id: u64) -> Self {
-        let members = vec![Member { id: member_id }];
-        MemberListResponse { header: ResponseHeader::new(revision), members }
-    }
-
-    /// The header.
-    pub fn header(&self) -> Option<&ResponseHeader> {
-        Some(&self.header)
+impl ClusterClient {
+    pub(super) fn new(channel: Channel) -> Self {
+        ClusterClient { channel }
     }
 
     /// The members.
-    pub fn members(&self) -> &[Member] {
-        &self.members
+    ///
+    /// # Errors
+    /// No answer.
+    pub async fn member_list(&mut self) -> Result<MemberListResponse> {
+        match self.channel.call(Request::MemberList).await? {
+            Response::MemberList(response) => Ok(response),
+            _ => unexpected(),
+        }
+    }
+
+    /// Not simulated.
+    ///
+    /// # Errors
+    /// Always: Unimplemented.
+    pub async fn member_add(
+        &mut self,
+        _urls: impl Into<Vec<String>>,
+        _options: Option<MemberAddOptions>,
+    ) -> Result<MemberAddResponse> {
+        Err(not_simulated("member add"))
     }
 }
 
-/// The answer to a status request.
-#[derive(Debug, Clone)]
-pub struct StatusResponse {
-    header: ResponseHeader,
-    member_id: u64,
+/// Options of adding a member.
+#[derive(Debug, Default, Clone)]
+pub struct MemberAddOptions {
+    is_learner: bool,
 }
 
-impl StatusResponse {
-    pub(super) fn new(revision: i64, member_id: u64) -> Self {
-        StatusResponse { header: ResponseHeader::new(revision), member_id }
+impl MemberAddOptions {
+    /// A voting member.
+    pub const fn new() -> Self {
+        MemberAddOptions { is_learner: false }
     }
 
+    /// A member that only learns.
+    pub const fn with_is_learner(mut self) -> Self {
+        self.is_learner = true;
+        self
+    }
+}
+
+/// The answer to adding a member.
+#[derive(Debug, Default, Clone)]
+pub struct MemberAddResponse {
+    header: Option<ResponseHeader>,
+    member: Option<Member>,
+    members: Vec<Member>,
+}
+
+impl MemberAddResponse {
     /// The header.
     pub fn header(&self) -> Option<&ResponseHeader> {
-        Some(&self.header)
+        self.header.as_ref()
     }
 
-    /// The version that the member behaves like.
-    pub fn version(&self) -> &str {
-        "3.5.30"
+    /// The new member.
+    pub fn member(&self) -> Option<&Member> {
+        self.member.as_ref()
     }
 
-    /// Who leads: the member itself.
-    pub const fn leader(&self) -> u64 {
-        self.member_id
+    /// All members.
+    pub fn member_list(&self) -> &[Member] {
+        &self.members
     }
 }

@@ -1,52 +1,56 @@
-//! The errors of a client, with the variants of etcd-client.
+//! The error of the client facade: etcd-client's, without the variants of its transport.
 
-use tonic::Status;
+use std::str::Utf8Error;
 
-/// Why a call failed.
+use tonic::{Status, metadata::errors::InvalidMetadataValue};
+
+/// What the methods of the client give.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// The error of the etcd client, as in etcd-client 0.18. Its `TransportError` does not exist here:
+/// the simulated transport reports an unreachable member as `GRpcStatus` with code Unavailable.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum Error {
-    /// An argument makes no sense, or what was asked is not simulated.
+    /// Invalid arguments.
     #[error("invalid arguments: {0}")]
     InvalidArgs(String),
-    /// An endpoint is no URI.
+    /// Invalid URI.
     #[error("invalid uri: {0}")]
-    InvalidUri(String),
-    /// The network failed.
+    InvalidUri(#[from] hyper::http::uri::InvalidUri),
+    /// IO error.
     #[error("io error: {0}")]
     IoError(#[from] std::io::Error),
-    /// The member refused, or could not be reached: the code tells which.
+    /// A status of gRPC: a refusal of the member, or an unknown outcome (time-out, lost
+    /// connection). Something that is not simulated is Unimplemented.
     #[error("grpc request error: {0}")]
     GRpcStatus(#[from] Status),
-    /// A watch could not be made or used.
+    /// Watch error.
     #[error("watch error: {0}")]
     WatchError(String),
-    /// Bytes are no UTF-8.
+    /// A key or value is not UTF-8.
     #[error("utf8 error: {0}")]
-    Utf8Error(#[from] std::str::Utf8Error),
-    /// A lease could not be kept alive.
+    Utf8Error(#[from] Utf8Error),
+    /// The lease of a new keep-alive is gone, or its stream is closed.
     #[error("lease keep alive error: {0}")]
     LeaseKeepAliveError(String),
-    /// An election failed.
+    /// Election error.
     #[error("election error: {0}")]
     ElectError(String),
-    /// A header value is not allowed.
+    /// Invalid header value.
     #[error("invalid metadata value: {0}")]
-    InvalidMetadataValue(String),
-    /// The set of endpoints cannot be changed.
+    InvalidMetadataValue(#[from] InvalidMetadataValue),
+    /// Endpoint error.
     #[error("endpoint error: {0}")]
     EndpointError(String),
-    /// The set of endpoints is not this client's.
+    /// The endpoints are not managed by this client.
     #[error("endpoints not managed by this client")]
     EndpointsNotManaged,
-    /// Our own fault.
+    /// Internal error.
     #[error("internal error: {0}")]
     Internal(String),
 }
 
-impl Error {
-    /// What the simulated member does not have.
-    pub(super) fn not_simulated(what: &str) -> Self {
-        Error::InvalidArgs(format!("not simulated: {what}"))
-    }
+/// The answer for what this simulation does not have.
+pub(super) fn not_simulated(what: &str) -> Error {
+    Error::GRpcStatus(Status::unimplemented(format!("not simulated: {what}")))
 }

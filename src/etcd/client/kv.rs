@@ -1,392 +1,291 @@
-//! Keys and values: options, requests, answers.
+//! Keys and values: get, put, delete, compact, txn.
 
-use bytes::Bytes;
-
-use super::{Range, ResponseHeader, SortOrder, SortTarget};
-use crate::etcd::model::wire::{
-    self, DeleteReply, DeleteRequest, PutReply, PutRequest, RangeReply, RangeRequest,
+use super::{
+    CompactionResponse, DeleteResponse, GetResponse, KeyRange, PutResponse, SortOrder, SortTarget,
+    Txn, TxnResponse, channel::Channel, error::Result, key_range_options, unexpected,
+};
+use crate::etcd::model::{
+    request::{DeleteRangeRequest, PutRequest, RangeRequest, Request},
+    response::Response,
 };
 
-/// A key with its value and its history's numbers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[repr(transparent)]
-pub struct KeyValue(wire::KeyValue);
+/// The client of the KV service.
+#[derive(Debug, Clone)]
+pub struct KvClient {
+    channel: Channel,
+}
 
-impl KeyValue {
-    pub(super) fn all(kvs: Vec<wire::KeyValue>) -> Vec<KeyValue> {
-        kvs.into_iter().map(KeyValue).collect()
+impl KvClient {
+    pub(super) fn new(channel: Channel) -> Self {
+        KvClient { channel }
     }
 
-    pub(super) fn new(kv: wire::KeyValue) -> Self {
-        KeyValue(kv)
-    }
-
-    /// The key.
-    pub fn key(&self) -> &[u8] {
-        &self.0.key
-    }
-
-    /// The key as text.
+    /// Puts a key. Every put is a revision of its own.
     ///
     /// # Errors
-    /// If it is no UTF-8.
-    pub fn key_str(&self) -> Result<&str, super::Error> {
-        Ok(std::str::from_utf8(&self.0.key)?)
+    /// A refusal of the member, or an unknown outcome.
+    pub async fn put(
+        &mut self,
+        key: impl Into<Vec<u8>>,
+        value: impl Into<Vec<u8>>,
+        options: Option<PutOptions>,
+    ) -> Result<PutResponse> {
+        let request = options.unwrap_or_default().into_request(key.into(), value.into());
+        match self.channel.call(Request::Put(request)).await? {
+            Response::Put(response) => Ok(response),
+            _ => unexpected(),
+        }
     }
 
-    /// The value.
-    pub fn value(&self) -> &[u8] {
-        &self.0.value
-    }
-
-    /// The value as text.
+    /// Gets a key or a range of keys.
     ///
     /// # Errors
-    /// If it is no UTF-8.
-    pub fn value_str(&self) -> Result<&str, super::Error> {
-        Ok(std::str::from_utf8(&self.0.value)?)
+    /// A refusal of the member, or no answer.
+    pub async fn get(
+        &mut self,
+        key: impl Into<Vec<u8>>,
+        options: Option<GetOptions>,
+    ) -> Result<GetResponse> {
+        let request = options.unwrap_or_default().into_request(key.into());
+        match self.channel.call(Request::Range(request)).await? {
+            Response::Range(response) => Ok(response),
+            _ => unexpected(),
+        }
     }
 
-    /// The revision that created this incarnation of the key.
-    pub const fn create_revision(&self) -> i64 {
-        self.0.create_revision
+    /// Deletes a key or a range of keys.
+    ///
+    /// # Errors
+    /// A refusal of the member, or an unknown outcome.
+    pub async fn delete(
+        &mut self,
+        key: impl Into<Vec<u8>>,
+        options: Option<DeleteOptions>,
+    ) -> Result<DeleteResponse> {
+        let request = options.unwrap_or_default().into_request(key.into());
+        match self.channel.call(Request::DeleteRange(request)).await? {
+            Response::DeleteRange(response) => Ok(response),
+            _ => unexpected(),
+        }
     }
 
-    /// The revision of its last change.
-    pub const fn mod_revision(&self) -> i64 {
-        self.0.mod_revision
+    /// Forgets the history before a revision.
+    ///
+    /// # Errors
+    /// A refusal of the member (compacted already, a future revision), or an unknown outcome.
+    pub async fn compact(
+        &mut self,
+        revision: i64,
+        options: Option<CompactionOptions>,
+    ) -> Result<CompactionResponse> {
+        // Whether it is physical makes no difference to a store in memory.
+        let _ = options;
+        match self.channel.call(Request::Compact(revision)).await? {
+            Response::Compact(response) => Ok(response),
+            _ => unexpected(),
+        }
     }
 
-    /// How often it was put since it was created.
-    pub const fn version(&self) -> i64 {
-        self.0.version
-    }
-
-    /// Its lease; 0 is none.
-    pub const fn lease(&self) -> i64 {
-        self.0.lease
+    /// Executes a transaction. All its writes share one revision.
+    ///
+    /// # Errors
+    /// A refusal of the member (then it had no effect at all), or an unknown outcome.
+    pub async fn txn(&mut self, txn: Txn) -> Result<TxnResponse> {
+        match self.channel.call(Request::Txn(txn.into_request())).await? {
+            Response::Txn(response) => Ok(response),
+            _ => unexpected(),
+        }
     }
 }
 
-/// Options for a put.
-#[derive(Debug, Clone, Default)]
-pub struct PutOptions(PutRequest);
+/// Options of a put.
+#[derive(Debug, Default, Clone)]
+pub struct PutOptions {
+    lease: i64,
+    prev_kv: bool,
+    ignore_value: bool,
+    ignore_lease: bool,
+}
 
 impl PutOptions {
-    /// None.
-    pub fn new() -> Self {
-        Self::default()
+    /// No lease, no previous pair.
+    pub const fn new() -> Self {
+        PutOptions { lease: 0, prev_kv: false, ignore_value: false, ignore_lease: false }
     }
 
-    /// Attaches the key to a lease.
+    /// Attaches the key to a lease; 0 is none.
     pub const fn with_lease(mut self, lease: i64) -> Self {
-        self.0.lease = lease;
+        self.lease = lease;
         self
     }
 
-    /// Answers what was there before.
+    /// Asks for the pair before the put.
     pub const fn with_prev_key(mut self) -> Self {
-        self.0.prev_kv = true;
+        self.prev_kv = true;
         self
     }
 
-    /// Keeps the value.
+    /// Keeps the value; refused if the key does not exist.
     pub const fn with_ignore_value(mut self) -> Self {
-        self.0.ignore_value = true;
+        self.ignore_value = true;
         self
     }
 
-    /// Keeps the lease.
+    /// Keeps the lease; refused if the key does not exist.
     pub const fn with_ignore_lease(mut self) -> Self {
-        self.0.ignore_lease = true;
+        self.ignore_lease = true;
         self
     }
-}
 
-pub(super) fn put_request(key: Vec<u8>, value: Vec<u8>, options: Option<PutOptions>) -> PutRequest {
-    PutRequest { key: key.into(), value: value.into(), ..options.unwrap_or_default().0 }
-}
-
-/// The answer to a put.
-#[derive(Debug, Clone)]
-pub struct PutResponse {
-    header: ResponseHeader,
-    prev: Option<KeyValue>,
-}
-
-impl PutResponse {
-    pub(super) fn new(reply: PutReply) -> Self {
-        let header = ResponseHeader::new(reply.revision);
-        PutResponse { header, prev: reply.prev_kv.map(KeyValue) }
-    }
-
-    /// The header.
-    pub fn header(&self) -> Option<&ResponseHeader> {
-        Some(&self.header)
-    }
-
-    /// What was there before, if that was asked for.
-    pub fn prev_key(&self) -> Option<&KeyValue> {
-        self.prev.as_ref()
+    pub(super) fn into_request(self, key: Vec<u8>, value: Vec<u8>) -> PutRequest {
+        let PutOptions { lease, prev_kv, ignore_value, ignore_lease } = self;
+        PutRequest { key, value, lease, prev_kv, ignore_value, ignore_lease }
     }
 }
 
-/// Options for a get.
-#[derive(Debug, Clone, Default)]
+/// Options of a get.
+#[derive(Debug, Default, Clone)]
 pub struct GetOptions {
     request: RangeRequest,
-    range: Range,
+    range: KeyRange,
 }
 
 impl GetOptions {
-    /// None.
-    pub fn new() -> Self {
-        Self::default()
+    /// One key, now, linearizable.
+    pub const fn new() -> Self {
+        GetOptions {
+            request: RangeRequest {
+                key: Vec::new(),
+                range_end: Vec::new(),
+                limit: 0,
+                revision: 0,
+                sort_order: SortOrder::None,
+                sort_target: SortTarget::Key,
+                serializable: false,
+                keys_only: false,
+                count_only: false,
+                min_mod_revision: 0,
+                max_mod_revision: 0,
+                min_create_revision: 0,
+                max_create_revision: 0,
+            },
+            range: KeyRange::new(),
+        }
     }
 
-    /// All keys up to `end`, without it.
-    pub fn with_range(mut self, end: impl Into<Vec<u8>>) -> Self {
-        self.range = Range::To(end.into().into());
-        self
-    }
+    key_range_options!();
 
-    /// All keys from the key on.
-    pub fn with_from_key(mut self) -> Self {
-        self.range = Range::From;
-        self
-    }
-
-    /// All keys that begin with the key.
-    pub fn with_prefix(mut self) -> Self {
-        self.range = Range::Prefix;
-        self
-    }
-
-    /// All keys.
-    pub fn with_all_keys(mut self) -> Self {
-        self.range = Range::All;
-        self
-    }
-
-    /// At most so many.
-    pub fn with_limit(mut self, limit: i64) -> Self {
+    /// At most so many keys; 0 is no limit.
+    pub const fn with_limit(mut self, limit: i64) -> Self {
         self.request.limit = limit;
         self
     }
 
-    /// As they were at this revision.
-    pub fn with_revision(mut self, revision: i64) -> Self {
+    /// Reads the store as it was in this revision; 0 and less is now.
+    pub const fn with_revision(mut self, revision: i64) -> Self {
         self.request.revision = revision;
         self
     }
 
-    /// In this order.
+    /// Sorts the answer.
     pub fn with_sort(mut self, target: SortTarget, order: SortOrder) -> Self {
+        // By key, ascending, is how the store has them: the client then asks for no sorting.
+        let natural = target == SortTarget::Key && order == SortOrder::Ascend;
+        self.request.sort_order = if natural { SortOrder::None } else { order };
         self.request.sort_target = target;
-        self.request.sort_order = order;
         self
     }
 
-    /// Accepted and without effect: the one member is always up to date.
-    pub fn with_serializable(self) -> Self {
+    /// Reads from the member's own state, which may be old. The one member here is never old.
+    pub const fn with_serializable(mut self) -> Self {
+        self.request.serializable = true;
         self
     }
 
-    /// Without values.
-    pub fn with_keys_only(mut self) -> Self {
+    /// Leaves the values out.
+    pub const fn with_keys_only(mut self) -> Self {
         self.request.keys_only = true;
         self
     }
 
-    /// Only how many.
-    pub fn with_count_only(mut self) -> Self {
+    /// Only counts.
+    pub const fn with_count_only(mut self) -> Self {
         self.request.count_only = true;
         self
     }
 
-    /// Only those changed at or after this revision.
-    pub fn with_min_mod_revision(mut self, revision: i64) -> Self {
+    /// Leaves out keys with a lower mod revision.
+    pub const fn with_min_mod_revision(mut self, revision: i64) -> Self {
         self.request.min_mod_revision = revision;
         self
     }
 
-    /// Only those changed at or before this revision.
-    pub fn with_max_mod_revision(mut self, revision: i64) -> Self {
+    /// Leaves out keys with a higher mod revision.
+    pub const fn with_max_mod_revision(mut self, revision: i64) -> Self {
         self.request.max_mod_revision = revision;
         self
     }
 
-    /// Only those created at or after this revision.
-    pub fn with_min_create_revision(mut self, revision: i64) -> Self {
+    /// Leaves out keys with a lower create revision.
+    pub const fn with_min_create_revision(mut self, revision: i64) -> Self {
         self.request.min_create_revision = revision;
         self
     }
 
-    /// Only those created at or before this revision.
-    pub fn with_max_create_revision(mut self, revision: i64) -> Self {
+    /// Leaves out keys with a higher create revision.
+    pub const fn with_max_create_revision(mut self, revision: i64) -> Self {
         self.request.max_create_revision = revision;
         self
     }
-}
 
-pub(super) fn range_request(key: Vec<u8>, options: Option<GetOptions>) -> RangeRequest {
-    let GetOptions { request, range } = options.unwrap_or_default();
-    let (key, range_end) = range.of(Bytes::from(key));
-    RangeRequest { key, range_end, ..request }
-}
-
-/// The answer to a get.
-#[derive(Debug, Clone)]
-pub struct GetResponse {
-    header: ResponseHeader,
-    kvs: Vec<KeyValue>,
-    more: bool,
-    count: i64,
-}
-
-impl GetResponse {
-    pub(super) fn new(reply: RangeReply) -> Self {
-        GetResponse {
-            header: ResponseHeader::new(reply.revision),
-            kvs: KeyValue::all(reply.kvs),
-            more: reply.more,
-            count: reply.count,
-        }
-    }
-
-    /// The header.
-    pub fn header(&self) -> Option<&ResponseHeader> {
-        Some(&self.header)
-    }
-
-    /// What was found.
-    pub fn kvs(&self) -> &[KeyValue] {
-        &self.kvs
-    }
-
-    /// Whether the limit cut something off.
-    pub const fn more(&self) -> bool {
-        self.more
-    }
-
-    /// How many keys are in the range, whatever limit and filters say.
-    pub const fn count(&self) -> i64 {
-        self.count
+    pub(super) fn into_request(self, key: Vec<u8>) -> RangeRequest {
+        let (key, range_end) = self.range.build(key);
+        RangeRequest { key, range_end, ..self.request }
     }
 }
 
-/// Options for a delete.
-#[derive(Debug, Clone, Default)]
+/// Options of a delete.
+#[derive(Debug, Default, Clone)]
 pub struct DeleteOptions {
-    request: DeleteRequest,
-    range: Range,
+    prev_kv: bool,
+    range: KeyRange,
 }
 
 impl DeleteOptions {
-    /// None.
-    pub fn new() -> Self {
-        Self::default()
+    /// One key.
+    pub const fn new() -> Self {
+        DeleteOptions { prev_kv: false, range: KeyRange::new() }
     }
 
-    /// All keys up to `end`, without it.
-    pub fn with_range(mut self, end: impl Into<Vec<u8>>) -> Self {
-        self.range = Range::To(end.into().into());
+    key_range_options!();
+
+    /// Asks for the deleted pairs.
+    pub const fn with_prev_key(mut self) -> Self {
+        self.prev_kv = true;
         self
     }
 
-    /// All keys from the key on.
-    pub fn with_from_key(mut self) -> Self {
-        self.range = Range::From;
-        self
-    }
-
-    /// All keys that begin with the key.
-    pub fn with_prefix(mut self) -> Self {
-        self.range = Range::Prefix;
-        self
-    }
-
-    /// All keys.
-    pub fn with_all_keys(mut self) -> Self {
-        self.range = Range::All;
-        self
-    }
-
-    /// Answers what was there before.
-    pub fn with_prev_key(mut self) -> Self {
-        self.request.prev_kv = true;
-        self
+    pub(super) fn into_request(self, key: Vec<u8>) -> DeleteRangeRequest {
+        let (key, range_end) = self.range.build(key);
+        DeleteRangeRequest { key, range_end, prev_kv: self.prev_kv }
     }
 }
 
-pub(super) fn delete_request(key: Vec<u8>, options: Option<DeleteOptions>) -> DeleteRequest {
-    let DeleteOptions { request, range } = options.unwrap_or_default();
-    let (key, range_end) = range.of(Bytes::from(key));
-    DeleteRequest { key, range_end, ..request }
+/// Options of a compaction.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct CompactionOptions {
+    physical: bool,
 }
-
-/// The answer to a delete.
-#[derive(Debug, Clone)]
-pub struct DeleteResponse {
-    header: ResponseHeader,
-    deleted: i64,
-    prev: Vec<KeyValue>,
-}
-
-impl DeleteResponse {
-    pub(super) fn new(reply: DeleteReply) -> Self {
-        DeleteResponse {
-            header: ResponseHeader::new(reply.revision),
-            deleted: reply.deleted,
-            prev: KeyValue::all(reply.prev_kvs),
-        }
-    }
-
-    /// The header.
-    pub fn header(&self) -> Option<&ResponseHeader> {
-        Some(&self.header)
-    }
-
-    /// How many keys were deleted.
-    pub const fn deleted(&self) -> i64 {
-        self.deleted
-    }
-
-    /// What was there before, if that was asked for.
-    pub fn prev_kvs(&self) -> &[KeyValue] {
-        &self.prev
-    }
-}
-
-/// Options for a compaction.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct CompactionOptions;
 
 impl CompactionOptions {
-    /// None.
+    /// Not physical.
     pub const fn new() -> Self {
-        CompactionOptions
+        CompactionOptions { physical: false }
     }
 
-    /// Accepted and without effect: nothing is left to do after the answer.
-    pub const fn with_physical(self) -> Self {
+    /// Waits until the space is free; without effect here.
+    pub const fn with_physical(mut self) -> Self {
+        self.physical = true;
         self
-    }
-}
-
-/// The answer to a compaction.
-#[derive(Debug, Clone)]
-pub struct CompactionResponse {
-    header: ResponseHeader,
-}
-
-impl CompactionResponse {
-    pub(super) fn new(revision: i64) -> Self {
-        CompactionResponse { header: ResponseHeader::new(revision) }
-    }
-
-    /// The header.
-    pub fn header(&self) -> Option<&ResponseHeader> {
-        Some(&self.header)
     }
 }

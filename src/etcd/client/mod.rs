@@ -1,143 +1,126 @@
-//! The client: methods, option builders and accessors of the `etcd-client` crate, version 0.18.
+//! The client facade: the API of etcd-client 0.18 over the simulated network.
+//!
+//! Same names, same signatures, same order of arguments, same errors where the transport allows it
+//! (`error.rs`). Option types build requests of the model, response types are the model's own; this
+//! is where their accessors are. What the simulation does not have answers with the gRPC code
+//! Unimplemented and a text that begins with `not simulated`.
 
+mod channel;
 mod cluster;
-mod connection;
+mod election;
 mod error;
-mod facade;
+mod handle;
 mod kv;
 mod lease;
+mod lock;
+mod maintenance;
+mod response;
 mod txn;
 mod watch;
 
-use std::time::Duration;
-
-use bytes::Bytes;
-
-pub use cluster::{Member, MemberListResponse, StatusResponse};
-pub use error::Error;
-pub use facade::{Client, KvClient, LeaseClient, WatchClient};
-pub use kv::{
-    CompactionOptions, CompactionResponse, DeleteOptions, DeleteResponse, GetOptions, GetResponse,
-    KeyValue, PutOptions, PutResponse,
+pub use self::{
+    cluster::{ClusterClient, MemberAddOptions, MemberAddResponse},
+    election::{
+        CampaignResponse, ElectionClient, LeaderKey, LeaderResponse, ObserveStream,
+        ProclaimOptions, ProclaimResponse, ResignOptions, ResignResponse,
+    },
+    error::Error,
+    handle::{Client, ConnectOptions},
+    kv::{CompactionOptions, DeleteOptions, GetOptions, KvClient, PutOptions},
+    lease::{
+        LeaseClient, LeaseGrantOptions, LeaseKeepAliveStream, LeaseKeeper, LeaseTimeToLiveOptions,
+    },
+    lock::{LockClient, LockOptions, LockResponse, UnlockResponse},
+    maintenance::MaintenanceClient,
+    txn::{Txn, TxnOp},
+    watch::{WatchClient, WatchOptions, WatchStream},
 };
-pub use lease::{
-    LeaseGrantOptions, LeaseGrantResponse, LeaseKeepAliveResponse, LeaseKeepAliveStream,
-    LeaseKeeper, LeaseLeasesResponse, LeaseRevokeResponse, LeaseStatus, LeaseTimeToLiveOptions,
-    LeaseTimeToLiveResponse,
+pub use super::model::{
+    request::{Compare, CompareOp, SortOrder, SortTarget, WatchFilterType},
+    response::{
+        CompactionResponse, DeleteResponse, Event, EventType, GetResponse, KeyValue,
+        LeaseGrantResponse, LeaseKeepAliveResponse, LeaseLeasesResponse, LeaseRevokeResponse,
+        LeaseStatus, LeaseTimeToLiveResponse, Member, MemberListResponse, PutResponse,
+        ResponseHeader, StatusResponse, TxnOpResponse, TxnResponse, WatchResponse,
+    },
 };
-pub use txn::{Compare, Txn, TxnOp, TxnOpResponse, TxnResponse};
-pub use watch::{Event, EventType, WatchFilterType, WatchOptions, WatchResponse, WatchStream};
 
-pub use super::model::wire::{CompareOp, SortOrder, SortTarget};
+use self::error::Result;
 
-/// The answer header: which member answered, at which revision.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ResponseHeader {
-    revision: i64,
+/// The range of a request, as the option types collect it.
+#[derive(Debug, Default, Clone)]
+struct KeyRange {
+    range_end: Vec<u8>,
+    extent: Extent,
 }
 
-impl ResponseHeader {
-    pub(super) fn new(revision: i64) -> Self {
-        ResponseHeader { revision }
-    }
-
-    /// The cluster's id: one constant in simulation.
-    pub const fn cluster_id(&self) -> u64 {
-        1
-    }
-
-    /// The member's id: one constant in simulation.
-    pub const fn member_id(&self) -> u64 {
-        1
-    }
-
-    /// The store's revision when the request was applied.
-    pub const fn revision(&self) -> i64 {
-        self.revision
-    }
-
-    /// The raft term: one constant in simulation.
-    pub const fn raft_term(&self) -> u64 {
-        2
-    }
-}
-
-/// Options for connecting.
-#[derive(Debug, Clone, Default)]
-pub struct ConnectOptions {
-    pub(super) timeout: Option<Duration>,
-    pub(super) connect_timeout: Option<Duration>,
-}
-
-impl ConnectOptions {
-    /// No limits.
-    pub const fn new() -> Self {
-        ConnectOptions { timeout: None, connect_timeout: None }
-    }
-
-    /// The longest time that a request may take.
-    pub fn with_timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
-        self
-    }
-
-    /// The longest time that a connection may take to be made.
-    pub fn with_connect_timeout(mut self, timeout: Duration) -> Self {
-        self.connect_timeout = Some(timeout);
-        self
-    }
-
-    /// Accepted and without effect: there is no HTTP/2 ping in simulation.
-    pub fn with_keep_alive(self, _interval: Duration, _timeout: Duration) -> Self {
-        self
-    }
-
-    /// Accepted and without effect: there is one member.
-    pub fn with_require_leader(self, _require_leader: bool) -> Self {
-        self
-    }
-}
-
-/// The end of the range of all keys that begin with `prefix`: its last byte that can be is raised
-/// by one; if there is none, the range has no end.
-pub(crate) fn prefix_end(prefix: &[u8]) -> Vec<u8> {
-    match prefix.iter().rposition(|byte| *byte < 0xff) {
-        Some(at) => {
-            let mut end = prefix[..=at].to_vec();
-            end[at] += 1;
-            end
-        }
-        None => vec![0],
-    }
-}
-
-/// A key and, if it is a range, how far it goes.
-#[derive(Debug, Clone, Default)]
-enum Range {
+/// How far a range goes.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// The key alone, or up to the given end.
     #[default]
-    One,
-    To(Bytes),
+    Given,
+    FromKey,
     Prefix,
-    From,
-    All,
+    AllKeys,
 }
 
-impl Range {
-    /// The key and the range end that go on the wire.
-    fn of(&self, key: Bytes) -> (Bytes, Bytes) {
-        let zero = || Bytes::from_static(&[0]);
-        match self {
-            Range::One => (key, Bytes::new()),
-            Range::To(end) => (key, end.clone()),
-            // An empty prefix is every key.
-            Range::Prefix if key.is_empty() => (zero(), zero()),
-            Range::Prefix => {
-                let end = prefix_end(&key).into();
+impl KeyRange {
+    const fn new() -> Self {
+        KeyRange { range_end: Vec::new(), extent: Extent::Given }
+    }
+
+    fn with_range(&mut self, end: impl Into<Vec<u8>>) {
+        self.range_end = end.into();
+        self.extent = Extent::Given;
+    }
+
+    /// `key` and `range_end` of the request (`KeyRange::build` of etcd-client).
+    fn build(self, key: Vec<u8>) -> (Vec<u8>, Vec<u8>) {
+        match self.extent {
+            Extent::Given => (key, self.range_end),
+            Extent::AllKeys => (vec![0], vec![0]),
+            Extent::FromKey | Extent::Prefix if key.is_empty() => (vec![0], vec![0]),
+            Extent::FromKey => (key, vec![0]),
+            Extent::Prefix => {
+                let end = super::model::range::prefix_end(&key);
                 (key, end)
             }
-            Range::From if key.is_empty() => (zero(), zero()),
-            Range::From => (key, zero()),
-            Range::All => (zero(), zero()),
         }
     }
+}
+
+/// The builder methods of a range, the same for every option type that has one.
+macro_rules! key_range_options {
+    () => {
+        /// Takes the keys from the key up to `end`, which is excluded.
+        pub fn with_range(mut self, end: impl Into<Vec<u8>>) -> Self {
+            self.range.with_range(end);
+            self
+        }
+
+        /// Takes all keys at or after the key.
+        pub fn with_from_key(mut self) -> Self {
+            self.range.extent = super::Extent::FromKey;
+            self
+        }
+
+        /// Takes all keys that begin with the key.
+        pub fn with_prefix(mut self) -> Self {
+            self.range.extent = super::Extent::Prefix;
+            self
+        }
+
+        /// Takes all keys.
+        pub fn with_all_keys(mut self) -> Self {
+            self.range.extent = super::Extent::AllKeys;
+            self
+        }
+    };
+}
+use key_range_options;
+
+/// An answer of another kind than was asked for: our own client and member disagree.
+fn unexpected<T>() -> Result<T> {
+    Err(Error::Internal("the member answered another question".to_owned()))
 }

@@ -1,59 +1,50 @@
-//! Transactions: compares, operations, answers.
+//! Builders of transactions.
 
-use bytes::Bytes;
-
-use super::{
-    CompareOp, DeleteOptions, DeleteResponse, GetOptions, GetResponse, PutOptions, PutResponse,
-    ResponseHeader, kv, prefix_end,
+use super::{Compare, CompareOp, DeleteOptions, GetOptions, PutOptions};
+use crate::etcd::model::{
+    range::prefix_end,
+    request::{CompareTarget, RequestOp, TxnRequest},
 };
-use crate::etcd::model::wire::{
-    CompareRequest, CompareTarget, RequestOp, ResponseOp, TxnReply, TxnRequest,
-};
-
-/// A condition on a key.
-#[derive(Debug, Clone)]
-pub struct Compare(CompareRequest);
 
 impl Compare {
-    fn new(key: impl Into<Vec<u8>>, result: CompareOp, target: CompareTarget) -> Self {
-        let key = Bytes::from(key.into());
-        Compare(CompareRequest { key, range_end: Bytes::new(), result, target })
+    fn new(key: impl Into<Vec<u8>>, op: CompareOp, target: CompareTarget) -> Self {
+        Compare { key: key.into(), range_end: Vec::new(), op, target }
     }
 
-    /// On its version.
+    /// Compares the version; 0 for a key that does not exist.
     pub fn version(key: impl Into<Vec<u8>>, cmp: CompareOp, version: i64) -> Self {
         Self::new(key, cmp, CompareTarget::Version(version))
     }
 
-    /// On its create revision.
+    /// Compares the create revision; 0 for a key that does not exist.
     pub fn create_revision(key: impl Into<Vec<u8>>, cmp: CompareOp, revision: i64) -> Self {
         Self::new(key, cmp, CompareTarget::Create(revision))
     }
 
-    /// On its mod revision.
+    /// Compares the mod revision; 0 for a key that does not exist.
     pub fn mod_revision(key: impl Into<Vec<u8>>, cmp: CompareOp, revision: i64) -> Self {
         Self::new(key, cmp, CompareTarget::Mod(revision))
     }
 
-    /// On its value.
+    /// Compares the value; never true for a key that does not exist.
     pub fn value(key: impl Into<Vec<u8>>, cmp: CompareOp, value: impl Into<Vec<u8>>) -> Self {
-        Self::new(key, cmp, CompareTarget::Value(value.into().into()))
+        Self::new(key, cmp, CompareTarget::Value(value.into()))
     }
 
-    /// On its lease.
+    /// Compares the lease; 0 for a key that does not exist.
     pub fn lease(key: impl Into<Vec<u8>>, cmp: CompareOp, lease: i64) -> Self {
         Self::new(key, cmp, CompareTarget::Lease(lease))
     }
 
-    /// On all keys up to `end`.
+    /// Compares every key up to `end`.
     pub fn with_range(mut self, end: impl Into<Vec<u8>>) -> Self {
-        self.0.range_end = end.into().into();
+        self.range_end = end.into();
         self
     }
 
-    /// On all keys that begin with the key.
+    /// Compares every key that begins with the key.
     pub fn with_prefix(mut self) -> Self {
-        self.0.range_end = prefix_end(&self.0.key).into();
+        self.range_end = prefix_end(&self.key);
         self
     }
 }
@@ -69,106 +60,79 @@ impl TxnOp {
         value: impl Into<Vec<u8>>,
         options: Option<PutOptions>,
     ) -> Self {
-        TxnOp(RequestOp::Put(kv::put_request(key.into(), value.into(), options)))
+        let options = options.unwrap_or_default();
+        TxnOp(RequestOp::Put(options.into_request(key.into(), value.into())))
     }
 
     /// A get.
     pub fn get(key: impl Into<Vec<u8>>, options: Option<GetOptions>) -> Self {
-        TxnOp(RequestOp::Range(kv::range_request(key.into(), options)))
+        TxnOp(RequestOp::Range(options.unwrap_or_default().into_request(key.into())))
     }
 
     /// A delete.
     pub fn delete(key: impl Into<Vec<u8>>, options: Option<DeleteOptions>) -> Self {
-        TxnOp(RequestOp::Delete(kv::delete_request(key.into(), options)))
+        TxnOp(RequestOp::DeleteRange(options.unwrap_or_default().into_request(key.into())))
     }
 
-    /// A transaction within.
+    /// A nested transaction.
     pub fn txn(txn: Txn) -> Self {
         TxnOp(RequestOp::Txn(txn.into_request()))
     }
 }
 
-/// A transaction: when all compares hold, then these operations, or else those.
-#[derive(Debug, Clone, Default)]
-pub struct Txn(TxnRequest);
+/// A transaction: comparisons, and what to do if they hold or not.
+#[derive(Debug, Default, Clone)]
+pub struct Txn {
+    request: TxnRequest,
+    c_when: bool,
+    c_then: bool,
+    c_else: bool,
+}
 
 impl Txn {
-    /// An empty one.
-    pub fn new() -> Self {
-        Self::default()
+    /// An empty transaction.
+    pub const fn new() -> Self {
+        let request = TxnRequest { compare: Vec::new(), success: Vec::new(), failure: Vec::new() };
+        Txn { request, c_when: false, c_then: false, c_else: false }
     }
 
-    /// Its conditions.
+    /// The comparisons; all must hold.
+    ///
+    /// # Panics
+    /// If called twice, or after the operations, as etcd-client does.
     pub fn when(mut self, compares: impl Into<Vec<Compare>>) -> Self {
-        self.0.compare = compares.into().into_iter().map(|compare| compare.0).collect();
+        assert!(!self.c_when, "cannot call when twice");
+        assert!(!self.c_then, "cannot call when after and_then");
+        assert!(!self.c_else, "cannot call when after or_else");
+        self.c_when = true;
+        self.request.compare = compares.into();
         self
     }
 
-    /// What is done if all hold.
+    /// What to do if all comparisons hold.
+    ///
+    /// # Panics
+    /// If called twice, or after `or_else`, as etcd-client does.
     pub fn and_then(mut self, operations: impl Into<Vec<TxnOp>>) -> Self {
-        self.0.success = operations.into().into_iter().map(|op| op.0).collect();
+        assert!(!self.c_then, "cannot call and_then twice");
+        assert!(!self.c_else, "cannot call and_then after or_else");
+        self.c_then = true;
+        self.request.success = operations.into().into_iter().map(|op| op.0).collect();
         self
     }
 
-    /// What is done if one does not.
+    /// What to do if some comparison does not hold.
+    ///
+    /// # Panics
+    /// If called twice, as etcd-client does.
     pub fn or_else(mut self, operations: impl Into<Vec<TxnOp>>) -> Self {
-        self.0.failure = operations.into().into_iter().map(|op| op.0).collect();
+        assert!(!self.c_else, "cannot call or_else twice");
+        self.c_else = true;
+        self.request.failure = operations.into().into_iter().map(|op| op.0).collect();
         self
     }
 
     pub(super) fn into_request(self) -> TxnRequest {
-        self.0
-    }
-}
-
-/// The answer to a transaction.
-#[derive(Debug, Clone)]
-pub struct TxnResponse {
-    header: ResponseHeader,
-    succeeded: bool,
-    responses: Vec<TxnOpResponse>,
-}
-
-/// The answer to an operation of a transaction.
-#[derive(Debug, Clone)]
-pub enum TxnOpResponse {
-    /// Of a put.
-    Put(PutResponse),
-    /// Of a get.
-    Get(GetResponse),
-    /// Of a delete.
-    Delete(DeleteResponse),
-    /// Of a transaction within.
-    Txn(TxnResponse),
-}
-
-impl TxnResponse {
-    pub(super) fn new(reply: TxnReply) -> Self {
-        let response = |op| match op {
-            ResponseOp::Put(reply) => TxnOpResponse::Put(PutResponse::new(reply)),
-            ResponseOp::Range(reply) => TxnOpResponse::Get(GetResponse::new(reply)),
-            ResponseOp::Delete(reply) => TxnOpResponse::Delete(DeleteResponse::new(reply)),
-            ResponseOp::Txn(reply) => TxnOpResponse::Txn(TxnResponse::new(reply)),
-        };
-        TxnResponse {
-            header: ResponseHeader::new(reply.revision),
-            succeeded: reply.succeeded,
-            responses: reply.responses.into_iter().map(response).collect(),
-        }
-    }
-
-    /// The header.
-    pub fn header(&self) -> Option<&ResponseHeader> {
-        Some(&self.header)
-    }
-
-    /// Whether all conditions held.
-    pub const fn succeeded(&self) -> bool {
-        self.succeeded
-    }
-
-    /// The answers to the operations that were done, in their order.
-    pub fn op_responses(&self) -> Vec<TxnOpResponse> {
-        self.responses.clone()
+        self.request
     }
 }

@@ -1,150 +1,255 @@
-//! The state of a member, pure and synchronous: time comes in as an argument.
+//! The model of one etcd member: pure and synchronous; time comes in as an argument.
 //!
-//! [`Model`] answers requests as etcd's apply loop does: one revision for each request that writes,
-//! none for one that does not. Everything that changes the store goes through [`Model::commit`],
-//! which appends to the history that watches read from and hands out the row of the commit log.
+//! [`Model::handle`] takes a request and answers it. What else follows from it (rows of the commit
+//! log, changes of leases, messages on streams) is an [`Output`], in order; whoever owns the model
+//! takes the outputs after each call. The model knows no network, no clock and no task.
+//!
+//! All times are on the member's monotonic clock.
 
-mod lease;
-mod mvcc;
+pub(crate) mod error;
+
+pub(crate) mod id;
+mod kv;
+pub(crate) mod lease;
+mod lessor;
+pub(crate) mod mvcc;
+pub(crate) mod range;
+pub(crate) mod request;
+pub(crate) mod response;
 mod txn;
 mod watch;
-pub mod wire;
 
-use std::time::Duration;
+#[cfg(test)]
+mod conformance;
 
-use bytes::Bytes;
+use std::{collections::BTreeMap, time::Duration};
 
-pub(crate) use lease::{Renewal, TimeToLive};
-pub(crate) use watch::{Hub, StreamKey};
-
-use self::{
-    lease::Leases,
-    mvcc::Store,
-    wire::{EventKind, Failure, StoreEvent},
-};
 use crate::history::{Cause, Commit, KeyChange, KeyEvent, LeaseChange, LeaseEvent};
 
-/// What a request has changed, for the commit log and for the watches.
-#[derive(Debug, Default)]
-pub(crate) struct Effects {
-    /// Rows of the commit log.
-    pub(crate) commits: Vec<Commit>,
-    /// Changes of leases.
-    pub(crate) leases: Vec<LeaseEvent>,
-    /// The events of each commit, as watches deliver them.
-    pub(crate) events: Vec<(i64, Vec<StoreEvent>)>,
+use self::{
+    error::Refusal,
+    id::IdGenerator,
+    lease::Lessor,
+    mvcc::Store,
+    request::Request,
+    response::{
+        Event, EventType, Member, MemberListResponse, Response, ResponseHeader, StatusResponse,
+    },
+    watch::Watchers,
+};
+
+/// The name of a stream, or of a unary call: the connection, and the client's number for it there.
+pub(crate) type StreamId = (u64, u64);
+
+/// What a call of the model leads to, apart from its answer.
+#[derive(Debug)]
+pub(crate) enum Output {
+    /// A row of the commit log.
+    Commit(Commit),
+    /// A change of a lease.
+    Lease(LeaseEvent),
+    /// A message on a stream.
+    Message(StreamId, Response),
 }
 
-/// The state of a member.
+/// Who the member is.
+#[derive(Debug, Clone)]
+pub(crate) struct Identity {
+    pub(crate) cluster_id: u64,
+    pub(crate) member_id: u64,
+    pub(crate) name: String,
+    pub(crate) client_url: String,
+}
+
+/// One member's state: a cluster of one.
 #[derive(Debug)]
 pub(crate) struct Model {
-    store: Store,
-    leases: Leases,
-    commits: u64,
+    identity: Identity,
+    /// Raised by every start: the member elects itself.
+    raft_term: u64,
+    /// Counts the proposals.
+    raft_index: u64,
     ids: IdGenerator,
+    store: Store,
+    lessor: Lessor,
+    watchers: Watchers,
+    /// Renewals of leases that have run out; each waits for the revocation of its lease.
+    waiting: BTreeMap<i64, Vec<StreamId>>,
+    commits: u64,
+    outputs: Vec<Output>,
 }
 
 impl Model {
-    /// A fresh store, at revision 1.
-    pub(crate) fn new(member_id: u64, wall_ms: i64) -> Self {
+    /// An empty store at revision 1.
+    pub(crate) fn new(identity: Identity) -> Self {
+        let ids = IdGenerator::new(identity.member_id, 0);
         Model {
-            store: Store::new(),
-            leases: Leases::default(),
+            identity,
+            raft_term: 1,
+            raft_index: 0,
+            ids,
+            store: Store::default(),
+            lessor: Lessor::default(),
+            watchers: Watchers::default(),
+            waiting: BTreeMap::new(),
             commits: 0,
-            ids: IdGenerator::new(member_id, wall_ms),
+            outputs: Vec::new(),
         }
     }
 
-    /// The current revision.
-    pub(crate) fn revision(&self) -> i64 {
-        self.store.revision()
+    /// The process starts (again): store and leases are as they were, streams are gone. Leases live
+    /// on for their TTL and `extend` more, as after an election.
+    pub(crate) fn start(&mut self, now: Duration, wall_ms: i64, extend: Duration) {
+        self.raft_term += 1;
+        self.ids = IdGenerator::new(self.identity.member_id, wall_ms);
+        self.watchers = Watchers::default();
+        self.waiting.clear();
+        self.outputs.clear();
+        self.lessor.promote(now, extend);
     }
 
-    /// Ends a write: gives it its revision and its row in the commit log.
-    fn commit(
+    /// Takes what has followed from the calls so far, in order.
+    pub(crate) fn take_outputs(&mut self) -> Vec<Output> {
+        std::mem::take(&mut self.outputs)
+    }
+
+    /// Answers a request. None: the answer is a message of the stream, now or later.
+    pub(crate) fn handle(
         &mut self,
-        events: Vec<StoreEvent>,
-        cause: Cause,
         now: Duration,
-        effects: &mut Effects,
-    ) {
-        if events.is_empty() {
-            return;
+        from: StreamId,
+        request: Request,
+    ) -> Option<Result<Response, Refusal>> {
+        let answer = match request {
+            Request::Range(request) => self.range(&request).map(Response::Range),
+            Request::Put(request) => self.put(now, request).map(Response::Put),
+            Request::DeleteRange(request) => {
+                self.delete_range(now, &request).map(Response::DeleteRange)
+            }
+            Request::Txn(request) => self.txn(now, request).map(Response::Txn),
+            Request::Compact(revision) => self.compact(revision).map(Response::Compact),
+            Request::LeaseGrant { ttl_s, id } => {
+                self.grant(now, ttl_s, id).map(Response::LeaseGrant)
+            }
+            Request::LeaseRevoke(id) => self.revoke(now, id).map(Response::LeaseRevoke),
+            Request::LeaseTimeToLive { id, keys } => {
+                Ok(Response::LeaseTimeToLive(self.time_to_live(now, id, keys)))
+            }
+            Request::Leases => Ok(Response::Leases(self.leases())),
+            Request::MemberList => Ok(Response::MemberList(self.member_list())),
+            Request::Status => Ok(Response::Status(self.status())),
+            Request::KeepAlive(id) => return self.keep_alive(now, from, id).map(Ok),
+            Request::WatchCreate(request) => {
+                self.watch_create(from, request);
+                return None;
+            }
+            Request::WatchCancel(watch_id) => {
+                self.watch_cancel(from, watch_id);
+                return None;
+            }
+            Request::WatchProgress => {
+                self.watch_progress(from);
+                return None;
+            }
+            Request::CloseStream => {
+                self.close(from);
+                return Some(Ok(Response::StreamEnd));
+            }
+        };
+        Some(answer)
+    }
+
+    /// A stream is over, at the wish of the client or with its connection.
+    pub(crate) fn close(&mut self, stream: StreamId) {
+        self.watchers.close(stream);
+        self.waiting.retain(|_, streams| {
+            streams.retain(|waiting| *waiting != stream);
+            !streams.is_empty()
+        });
+    }
+
+    fn header(&self) -> ResponseHeader {
+        ResponseHeader {
+            cluster_id: self.identity.cluster_id,
+            member_id: self.identity.member_id,
+            revision: self.store.revision(),
+            raft_term: self.raft_term,
         }
+    }
+
+    fn send(&mut self, stream: StreamId, response: Response) {
+        self.outputs.push(Output::Message(stream, response));
+    }
+
+    /// Every proposal to the consensus takes an id and an index.
+    fn propose(&mut self) {
+        self.ids.next();
+        self.raft_index += 1;
+    }
+
+    /// Ends a write: a row of the commit log, and the watchers are told.
+    fn commit(&mut self, now: Duration, cause: Cause) {
+        let Some(events) = self.store.commit() else { return };
+        let events = events.to_vec();
+        let header = self.header();
         self.commits += 1;
-        let revision = self.store.finish_write(&events);
-        let rows = events.iter().map(key_event).collect();
-        effects.commits.push(Commit {
+        self.outputs.push(Output::Commit(Commit {
             index: self.commits,
-            revision,
+            revision: header.revision,
             cause,
             member_ns: now.as_nanos() as u64,
-            events: rows,
-        });
-        effects.events.push((revision, events));
+            events: events.iter().map(key_event).collect(),
+        }));
+        let told = self.watchers.notify(header, &events, self.store.compacted());
+        for (stream, response) in told {
+            self.send(stream, Response::Watch(response));
+        }
     }
 
-    /// A member that starts again: leases get their full time to live, as after an election.
-    pub(crate) fn restart(&mut self, wall_ms: i64, member_id: u64, now: Duration) {
-        self.ids = IdGenerator::new(member_id, wall_ms);
-        self.leases.refresh_all(now);
-    }
-
-    fn note_lease(lease: i64, change: LeaseChange, now: Duration, effects: &mut Effects) {
-        effects.leases.push(LeaseEvent { lease, change, member_ns: now.as_nanos() as u64 });
+    fn lease_event(&mut self, now: Duration, lease: i64, change: LeaseChange) {
+        let member_ns = now.as_nanos() as u64;
+        self.outputs.push(Output::Lease(LeaseEvent { lease, change, member_ns }));
     }
 }
 
-fn key_event(event: &StoreEvent) -> KeyEvent {
+fn key_event(event: &Event) -> KeyEvent {
+    let (change, state) = match event.event_type {
+        EventType::Put => (KeyChange::Put, &event.kv),
+        EventType::Delete => (KeyChange::Delete, event.prev_kv.as_ref().unwrap_or(&event.kv)),
+    };
     KeyEvent {
-        change: match event.kind {
-            EventKind::Put => KeyChange::Put,
-            EventKind::Delete => KeyChange::Delete,
-        },
+        change,
         key: String::from_utf8_lossy(&event.kv.key).into_owned(),
-        create_revision: event.prev_or_own_create_revision(),
-        lease: event.prev_or_own_lease(),
+        create_revision: state.create_revision,
+        lease: state.lease,
     }
 }
 
-/// The half-open range that a key and a range end name, as in etcd: an empty end is one key, an end
-/// of one zero byte is everything from the key on.
-pub(crate) fn contains(key: &Bytes, range_end: &Bytes, candidate: &[u8]) -> bool {
-    match range_end.as_ref() {
-        [] => candidate == key.as_ref(),
-        [0] => candidate >= key.as_ref(),
-        end => candidate >= key.as_ref() && candidate < end,
-    }
-}
-
-/// etcd's request ids, from which lease ids are made (etcd pkg/idutil): two bytes of the member id,
-/// five of the start time in milliseconds, one counter. Not ordered across members.
-#[derive(Debug)]
-struct IdGenerator {
-    prefix: u64,
-    suffix: u64,
-}
-
-impl IdGenerator {
-    fn new(member_id: u64, wall_ms: i64) -> Self {
-        let ms = wall_ms as u64 & 0xff_ffff_ffff;
-        IdGenerator { prefix: member_id << 48, suffix: ms << 8 }
-    }
-
-    fn next(&mut self) -> i64 {
-        self.suffix += 1;
-        let id = self.prefix | (self.suffix & 0xffff_ffff_ffff);
-        (id & (u64::MAX >> 1)) as i64
-    }
-}
-
+/// The member itself.
 impl Model {
-    /// Each proposal takes an id, as in etcd, so that lease ids are not consecutive.
-    pub(crate) fn next_id(&mut self) -> i64 {
-        self.ids.next()
+    fn member_list(&self) -> MemberListResponse {
+        let member = Member {
+            id: self.identity.member_id,
+            name: self.identity.name.clone(),
+            peer_urls: vec![self.identity.client_url.replace(":2379", ":2380")],
+            client_urls: vec![self.identity.client_url.clone()],
+            is_learner: false,
+        };
+        // The cluster service leaves the revision out of its header.
+        let header = ResponseHeader { revision: 0, ..self.header() };
+        MemberListResponse { header: Some(header), members: vec![member] }
     }
 
-    fn require_lease(&self, lease: i64) -> Result<(), Failure> {
-        if lease == 0 || self.leases.exists(lease) { Ok(()) } else { Err(Failure::LeaseNotFound) }
+    fn status(&self) -> StatusResponse {
+        StatusResponse {
+            header: Some(self.header()),
+            version: "3.5.30".to_owned(),
+            // What an empty store takes up on a disk; sizes are not modelled.
+            db_size: 20 * 1024,
+            leader: self.identity.member_id,
+            raft_index: self.raft_index.max(1),
+            raft_term: self.raft_term,
+            errors: Vec::new(),
+        }
     }
 }

@@ -1,4 +1,7 @@
-//! The store: keys with their versions, and the history that watches and old reads need.
+//! The store: every key as it is now and as it was in every revision since the last compaction.
+//!
+//! `server/storage/mvcc`. All writes of one request share one main revision; a request that writes
+//! nothing has none. Revision 1 is the empty store.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -8,292 +11,260 @@ use std::{
 use bytes::Bytes;
 
 use super::{
-    Effects, Model, contains,
-    wire::{
-        DeleteReply, DeleteRequest, EventKind, Failure, KeyValue, PutReply, PutRequest, RangeReply,
-        RangeRequest, SortOrder, SortTarget, StoreEvent,
-    },
+    error::Refusal,
+    range::Range,
+    request::{RangeRequest, SortOrder, SortTarget},
+    response::{Event, EventType, KeyValue},
 };
-use crate::history::Cause;
-use std::time::Duration;
 
-/// All keys, now and before.
+/// A key at the end of a revision: its pair, or none if it was deleted.
+type Version = (i64, Option<KeyValue>);
+
+/// What a range found.
 #[derive(Debug)]
-pub(super) struct Store {
+pub(crate) struct Found {
+    pub(crate) kvs: Vec<KeyValue>,
+    /// How many keys are in the range, whatever the limit and the filters.
+    pub(crate) count: i64,
+    pub(crate) more: bool,
+}
+
+/// The multi-version store.
+#[derive(Debug)]
+pub(crate) struct Store {
     revision: i64,
+    /// Nothing before this revision can be read; -1 if nothing has been compacted.
     compacted: i64,
     live: BTreeMap<Bytes, KeyValue>,
-    /// Every event after the compaction, by revision.
-    history: VecDeque<(i64, Vec<StoreEvent>)>,
+    history: BTreeMap<Bytes, Vec<Version>>,
+    /// The events of each revision from `first_event` on.
+    events: VecDeque<Vec<Event>>,
+    first_event: i64,
+    /// What the open write has done so far.
+    open: Vec<Event>,
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Store {
+            revision: 1,
+            compacted: -1,
+            live: BTreeMap::new(),
+            history: BTreeMap::new(),
+            events: VecDeque::new(),
+            first_event: 2,
+            open: Vec::new(),
+        }
+    }
 }
 
 impl Store {
-    pub(super) fn new() -> Self {
-        Store { revision: 1, compacted: 0, live: BTreeMap::new(), history: VecDeque::new() }
+    /// The current revision; inside an open write, the new one as soon as something was written.
+    pub(crate) fn revision(&self) -> i64 {
+        self.revision + i64::from(!self.open.is_empty())
     }
 
-    pub(super) fn revision(&self) -> i64 {
-        self.revision
-    }
-
-    pub(super) fn compacted(&self) -> i64 {
+    /// The last compacted revision, or -1.
+    pub(crate) fn compacted(&self) -> i64 {
         self.compacted
     }
 
-    pub(super) fn get(&self, key: &[u8]) -> Option<&KeyValue> {
+    /// The live pair of a key.
+    pub(crate) fn get(&self, key: &[u8]) -> Option<&KeyValue> {
         self.live.get(key)
     }
 
-    /// The live keys of a range, in order.
-    pub(super) fn scan<'s>(
-        &'s self,
-        key: &'s Bytes,
-        range_end: &'s Bytes,
-    ) -> impl Iterator<Item = &'s KeyValue> {
-        let from = (Bound::Included(key.clone()), Bound::Unbounded);
-        self.live
-            .range(from)
-            .map(|(_, kv)| kv)
-            .take_while(move |kv| contains(key, range_end, &kv.key))
-    }
-
-    /// The keys of a range as they were at an older revision.
-    fn scan_at(&self, key: &Bytes, range_end: &Bytes, revision: i64) -> Vec<KeyValue> {
-        // Back from now: each later event is undone by what was there before it.
-        let mut then: BTreeMap<Bytes, KeyValue> =
-            self.scan(key, range_end).map(|kv| (kv.key.clone(), kv.clone())).collect();
-        for (at, events) in self.history.iter().rev() {
-            if *at <= revision {
-                break;
-            }
-            for event in events.iter().rev().filter(|e| contains(key, range_end, &e.kv.key)) {
-                match &event.prev {
-                    Some(prev) => then.insert(event.kv.key.clone(), prev.clone()),
-                    None => then.remove(&event.kv.key),
-                };
-            }
-        }
-        then.into_values().collect()
-    }
-
-    /// Applies events and gives them their revision.
-    pub(super) fn finish_write(&mut self, events: &[StoreEvent]) -> i64 {
-        self.revision += 1;
-        self.history.push_back((self.revision, events.to_vec()));
-        self.revision
-    }
-
-    /// The revision that a write under way will have.
-    pub(super) fn next_revision(&self) -> i64 {
-        self.revision + 1
-    }
-
-    fn put(&mut self, key: Bytes, value: Bytes, lease: i64) -> StoreEvent {
-        let revision = self.next_revision();
-        let prev = self.live.get(&key).cloned();
-        let kv = KeyValue {
-            create_revision: prev.as_ref().map_or(revision, |prev| prev.create_revision),
-            version: prev.as_ref().map_or(1, |prev| prev.version + 1),
-            mod_revision: revision,
-            key: key.clone(),
-            value,
-            lease,
+    /// The live pairs of a range, in order of their keys.
+    pub(crate) fn live(&self, range: &Range) -> impl Iterator<Item = &KeyValue> {
+        let bounds = if range.is_empty() {
+            (Bound::Included(&[][..]), Bound::Excluded(&[][..]))
+        } else {
+            range.bounds()
         };
-        self.live.insert(key, kv.clone());
-        StoreEvent { kind: EventKind::Put, kv, prev }
+        self.live.range::<[u8], _>(bounds).map(|(_, kv)| kv)
     }
 
-    pub(super) fn delete(&mut self, key: &[u8]) -> Option<StoreEvent> {
-        let prev = self.live.remove(key)?;
-        let mod_revision = self.next_revision();
-        let kv = KeyValue { key: prev.key.clone(), mod_revision, ..KeyValue::default() };
-        Some(StoreEvent { kind: EventKind::Delete, kv, prev: Some(prev) })
-    }
-
-    /// The events of all revisions from this one on.
-    pub(super) fn events_from(&self, revision: i64) -> impl Iterator<Item = (i64, &[StoreEvent])> {
-        let start = self.history.partition_point(|(at, _)| *at < revision);
-        self.history.range(start..).map(|(at, events)| (*at, events.as_slice()))
-    }
-
-    /// Forgets what lies before a revision.
-    fn compact(&mut self, revision: i64) -> Result<(), Failure> {
-        if revision > self.revision {
-            return Err(Failure::FutureRevision);
+    /// Whether a read at this revision can be answered (0 and less is now).
+    pub(crate) fn check_revision(&self, revision: i64) -> Result<(), Refusal> {
+        if revision > self.revision() {
+            return Err(Refusal::FutureRevision);
         }
-        if revision <= self.compacted && self.compacted > 0 {
-            return Err(Failure::Compacted);
+        if revision > 0 && revision < self.compacted {
+            return Err(Refusal::Compacted);
+        }
+        Ok(())
+    }
+
+    /// Reads a range (`executeRange` in `server/etcdserver/txn/range.go`).
+    pub(crate) fn range(&self, request: &RangeRequest) -> Result<Found, Refusal> {
+        self.check_revision(request.revision)?;
+        let range = Range::new(&request.key, &request.range_end);
+        let past = request.revision > 0 && request.revision < self.revision();
+        // Sorting and filtering want all keys; else etcd fetches one more than the limit.
+        let sorted = request.sort_order != SortOrder::None || has_filter(request);
+        let fetch = match request.limit {
+            limit if limit > 0 && !sorted => limit as usize + 1,
+            _ => usize::MAX,
+        };
+        let (mut kvs, count) = if past {
+            let at = request.revision;
+            let found = self.past(&range, at);
+            collect(found.iter().copied(), fetch, request.count_only)
+        } else {
+            collect(self.live(&range), fetch, request.count_only)
+        };
+        filter(&mut kvs, request);
+        sort(&mut kvs, request);
+        let more = request.limit > 0 && kvs.len() as i64 > request.limit;
+        if more {
+            kvs.truncate(request.limit as usize);
+        }
+        if request.keys_only {
+            kvs.iter_mut().for_each(|kv| kv.value = Bytes::new());
+        }
+        Ok(Found { kvs, count, more })
+    }
+
+    fn past(&self, range: &Range, at: i64) -> Vec<&KeyValue> {
+        if range.is_empty() {
+            return Vec::new();
+        }
+        let of_key = |versions: &'_ Vec<Version>| {
+            let known = versions.partition_point(|(revision, _)| *revision <= at);
+            known.checked_sub(1)
+        };
+        self.history
+            .range::<[u8], _>(range.bounds())
+            .filter_map(|(_, versions)| versions[of_key(versions)?].1.as_ref())
+            .collect()
+    }
+
+    /// Writes a pair; gives the pair before. The write is open until [`Store::commit`].
+    pub(crate) fn put(&mut self, key: Bytes, value: Bytes, lease: i64) -> Option<KeyValue> {
+        let mod_revision = self.revision + 1;
+        let prev_kv = self.live.get(&key).cloned();
+        let (create_revision, version) = match &prev_kv {
+            Some(kv) => (kv.create_revision, kv.version + 1),
+            None => (mod_revision, 1),
+        };
+        let kv = KeyValue { key, value, create_revision, mod_revision, version, lease };
+        self.live.insert(kv.key.clone(), kv.clone());
+        self.remember(kv.key.clone(), Some(kv.clone()));
+        self.open.push(Event { event_type: EventType::Put, kv, prev_kv: prev_kv.clone() });
+        prev_kv
+    }
+
+    /// Deletes a key; gives the pair that it had. Deleting an absent key is no write.
+    pub(crate) fn delete(&mut self, key: &[u8]) -> Option<KeyValue> {
+        let prev = self.live.remove(key)?;
+        self.remember(prev.key.clone(), None);
+        let mod_revision = self.revision + 1;
+        let kv = KeyValue { key: prev.key.clone(), mod_revision, ..KeyValue::default() };
+        let prev_kv = Some(prev.clone());
+        self.open.push(Event { event_type: EventType::Delete, kv, prev_kv });
+        Some(prev)
+    }
+
+    /// A key written twice in one revision (deleted, then deleted again) keeps its last state.
+    fn remember(&mut self, key: Bytes, state: Option<KeyValue>) {
+        let at = self.revision + 1;
+        let versions = self.history.entry(key).or_default();
+        match versions.last_mut() {
+            Some((revision, last)) if *revision == at => *last = state,
+            _ => versions.push((at, state)),
+        }
+    }
+
+    /// Ends the open write; gives its events, in order, if it wrote anything.
+    pub(crate) fn commit(&mut self) -> Option<&[Event]> {
+        if self.open.is_empty() {
+            return None;
+        }
+        self.revision += 1;
+        self.events.push_back(std::mem::take(&mut self.open));
+        self.events.back().map(Vec::as_slice)
+    }
+
+    /// The events from a revision on, with that revision, oldest first.
+    pub(crate) fn events_from(&self, revision: i64) -> impl Iterator<Item = &Event> {
+        let skip = (revision - self.first_event).max(0) as usize;
+        self.events.iter().skip(skip).flatten()
+    }
+
+    /// Forgets what cannot be read any more once `revision` is the oldest readable one
+    /// (`Compact` in `kvstore.go`).
+    pub(crate) fn compact(&mut self, revision: i64) -> Result<(), Refusal> {
+        if revision <= self.compacted {
+            return Err(Refusal::Compacted);
+        }
+        if revision > self.revision {
+            return Err(Refusal::FutureRevision);
         }
         self.compacted = revision;
-        // Events of the compacted revision stay: watching from it works.
-        while self.history.front().is_some_and(|(at, _)| *at < revision) {
-            self.history.pop_front();
+        self.history.retain(|_, versions| {
+            let known = versions.partition_point(|(at, _)| *at <= revision);
+            versions.drain(..known.saturating_sub(1));
+            versions.len() > 1 || versions[0].1.is_some() || versions[0].0 > revision
+        });
+        while self.first_event < revision && self.events.pop_front().is_some() {
+            self.first_event += 1;
         }
         Ok(())
     }
 }
 
-impl Model {
-    /// Answers a range. `in_write` says that a transaction has written before it.
-    pub(crate) fn range(&self, request: &RangeRequest) -> Result<RangeReply, Failure> {
-        if request.key.is_empty() {
-            return Err(Failure::EmptyKey);
+fn collect<'a>(
+    found: impl Iterator<Item = &'a KeyValue>,
+    fetch: usize,
+    count_only: bool,
+) -> (Vec<KeyValue>, i64) {
+    let (mut kvs, mut count) = (Vec::new(), 0);
+    for kv in found {
+        count += 1;
+        if !count_only && kvs.len() < fetch {
+            kvs.push(kv.clone());
         }
-        let store = &self.store;
-        if request.revision > store.revision {
-            return Err(Failure::FutureRevision);
-        }
-        if request.revision > 0 && request.revision < store.compacted {
-            return Err(Failure::Compacted);
-        }
-        let current = request.revision <= 0 || request.revision == store.revision;
-        let mut kvs: Vec<KeyValue> = if current {
-            // The common question for the first or last of a queue needs no copy of the others.
-            store.scan(&request.key, &request.range_end).cloned().collect()
-        } else {
-            store.scan_at(&request.key, &request.range_end, request.revision)
-        };
-        let count = kvs.len() as i64;
-        if request.count_only {
-            return Ok(RangeReply { revision: store.revision, count, ..RangeReply::default() });
-        }
-        kvs.retain(|kv| within(request, kv));
-        sort(&mut kvs, request);
-        let limit = usize::try_from(request.limit).unwrap_or(0);
-        let more = limit > 0 && kvs.len() > limit;
-        if more {
-            kvs.truncate(limit);
-        }
-        if request.keys_only {
-            kvs.iter_mut().for_each(|kv| kv.value = Bytes::new());
-        }
-        Ok(RangeReply { revision: store.revision, kvs, more, count })
     }
-
-    /// A put on its own.
-    pub(crate) fn put(
-        &mut self,
-        request: &PutRequest,
-        now: Duration,
-        effects: &mut Effects,
-    ) -> Result<PutReply, Failure> {
-        self.next_id();
-        self.check_put(request)?;
-        let mut events = Vec::with_capacity(1);
-        let mut reply = self.apply_put(request, &mut events);
-        self.commit(events, Cause::Put, now, effects);
-        reply.revision = self.revision();
-        Ok(reply)
-    }
-
-    pub(super) fn check_put(&self, request: &PutRequest) -> Result<(), Failure> {
-        if request.key.is_empty() {
-            return Err(Failure::EmptyKey);
-        }
-        if request.ignore_value && !request.value.is_empty() {
-            return Err(Failure::ValueProvided);
-        }
-        if request.ignore_lease && request.lease != 0 {
-            return Err(Failure::LeaseProvided);
-        }
-        let ignores = request.ignore_value || request.ignore_lease;
-        if ignores && self.store.get(&request.key).is_none() {
-            return Err(Failure::KeyNotFound);
-        }
-        self.require_lease(request.lease)
-    }
-
-    /// Puts a key that has been checked.
-    pub(super) fn apply_put(
-        &mut self,
-        request: &PutRequest,
-        events: &mut Vec<StoreEvent>,
-    ) -> PutReply {
-        let old = self.store.get(&request.key);
-        let (old_value, old_lease) = old.map(|kv| (kv.value.clone(), kv.lease)).unwrap_or_default();
-        let value = if request.ignore_value { old_value } else { request.value.clone() };
-        let lease = if request.ignore_lease { old_lease } else { request.lease };
-        // A key belongs to one lease, the latest; a put without one detaches it.
-        self.leases.detach(old_lease, &request.key);
-        self.leases.attach(lease, &request.key);
-        let event = self.store.put(request.key.clone(), value, lease);
-        let prev_kv = event.prev.clone().filter(|_| request.prev_kv);
-        events.push(event);
-        PutReply { revision: self.store.next_revision(), prev_kv }
-    }
-
-    /// A deletion on its own.
-    pub(crate) fn delete_range(
-        &mut self,
-        request: &DeleteRequest,
-        now: Duration,
-        effects: &mut Effects,
-    ) -> Result<DeleteReply, Failure> {
-        self.next_id();
-        if request.key.is_empty() {
-            return Err(Failure::EmptyKey);
-        }
-        let mut events = Vec::new();
-        let mut reply = self.apply_delete(request, &mut events);
-        self.commit(events, Cause::Delete, now, effects);
-        reply.revision = self.revision();
-        Ok(reply)
-    }
-
-    pub(super) fn apply_delete(
-        &mut self,
-        request: &DeleteRequest,
-        events: &mut Vec<StoreEvent>,
-    ) -> DeleteReply {
-        let keys: Vec<Bytes> =
-            self.store.scan(&request.key, &request.range_end).map(|kv| kv.key.clone()).collect();
-        let first = events.len();
-        for key in &keys {
-            events.extend(self.delete_key(key));
-        }
-        let prev = events[first..].iter().filter_map(|event| event.prev.clone());
-        let prev_kvs = if request.prev_kv { prev.collect() } else { Vec::new() };
-        let revision = self.store.next_revision();
-        DeleteReply { revision, deleted: keys.len() as i64, prev_kvs }
-    }
-
-    pub(super) fn delete_key(&mut self, key: &Bytes) -> Option<StoreEvent> {
-        let event = self.store.delete(key)?;
-        let lease = event.prev.as_ref().map_or(0, |prev| prev.lease);
-        self.leases.detach(lease, key);
-        Some(event)
-    }
-
-    /// Forgets the history before a revision.
-    pub(crate) fn compact(&mut self, revision: i64) -> Result<i64, Failure> {
-        self.next_id();
-        self.store.compact(revision)?;
-        Ok(self.revision())
-    }
+    (kvs, count)
 }
 
-fn within(request: &RangeRequest, kv: &KeyValue) -> bool {
-    let bounds =
+fn has_filter(request: &RangeRequest) -> bool {
+    request.min_mod_revision != 0
+        || request.max_mod_revision != 0
+        || request.min_create_revision != 0
+        || request.max_create_revision != 0
+}
+
+fn filter(kvs: &mut Vec<KeyValue>, request: &RangeRequest) {
+    let within =
         |value: i64, min: i64, max: i64| (min == 0 || value >= min) && (max == 0 || value <= max);
-    bounds(kv.mod_revision, request.min_mod_revision, request.max_mod_revision)
-        && bounds(kv.create_revision, request.min_create_revision, request.max_create_revision)
+    if has_filter(request) {
+        kvs.retain(|kv| {
+            within(kv.mod_revision, request.min_mod_revision, request.max_mod_revision)
+                && within(
+                    kv.create_revision,
+                    request.min_create_revision,
+                    request.max_create_revision,
+                )
+        });
+    }
 }
 
 fn sort(kvs: &mut [KeyValue], request: &RangeRequest) {
-    // A target without an order sorts upwards, as in etcd (server/etcdserver/txn/range.go).
     let order = match (request.sort_order, request.sort_target) {
         (SortOrder::None, SortTarget::Key) => return,
+        // Another target without an order means ascending.
         (SortOrder::None, _) => SortOrder::Ascend,
         (order, _) => order,
     };
-    match request.sort_target {
-        SortTarget::Key => {}
-        SortTarget::Version => kvs.sort_by_key(|kv| kv.version),
-        SortTarget::Create => kvs.sort_by_key(|kv| kv.create_revision),
-        SortTarget::Mod => kvs.sort_by_key(|kv| kv.mod_revision),
-        SortTarget::Value => kvs.sort_by(|a, b| a.value.cmp(&b.value)),
-    }
-    if order == SortOrder::Descend {
-        kvs.reverse();
-    }
+    kvs.sort_by(|a, b| {
+        let ascending = match request.sort_target {
+            SortTarget::Key => a.key.cmp(&b.key),
+            SortTarget::Version => a.version.cmp(&b.version),
+            SortTarget::Create => a.create_revision.cmp(&b.create_revision),
+            SortTarget::Mod => a.mod_revision.cmp(&b.mod_revision),
+            SortTarget::Value => a.value.cmp(&b.value),
+        };
+        if order == SortOrder::Descend { ascending.reverse() } else { ascending }
+    });
 }

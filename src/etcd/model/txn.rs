@@ -1,191 +1,217 @@
-//! Transactions: all compares are evaluated before anything is written, and all writes share one
-//! revision (etcd server/etcdserver/txn/txn.go).
+//! Transactions: what is refused, which branches are taken, what they do.
+//!
+//! `server/etcdserver/api/v3rpc/key.go` (the checks of form) and `server/etcdserver/txn/txn.go`
+//! (comparisons and execution). All comparisons, nested ones too, are decided before anything is
+//! written; whatever can fail is checked before, so a refused transaction leaves nothing behind.
 
-use std::{collections::BTreeSet, time::Duration};
-
-use bytes::Bytes;
+use std::{cmp::Ordering, collections::BTreeSet, slice::Iter};
 
 use super::{
-    Effects, Model, contains,
-    wire::{
-        CompareOp, CompareRequest, CompareTarget, DeleteRequest, Failure, KeyValue, RequestOp,
-        ResponseOp, StoreEvent, TxnReply, TxnRequest,
+    Model,
+    error::Refusal,
+    mvcc::Store,
+    range::{End, Range},
+    request::{
+        Compare, CompareOp, CompareTarget, DeleteRangeRequest, PutRequest, RangeRequest, RequestOp,
+        TxnRequest,
     },
+    response::{KeyValue, ResponseHeader, TxnOpResponse, TxnResponse},
 };
-use crate::history::Cause;
 
-/// The most operations of a transaction (etcd's `--max-txn-ops`).
+/// The most comparisons or operations of one branch (`--max-txn-ops`).
 const OPS_MAX: usize = 128;
 
-/// The branches that were chosen, before anything is written.
-struct Chosen<'r> {
-    succeeded: bool,
-    ops: Vec<(&'r RequestOp, Option<Chosen<'r>>)>,
+pub(super) fn check_range(request: &RangeRequest) -> Result<(), Refusal> {
+    if request.key.is_empty() { Err(Refusal::EmptyKey) } else { Ok(()) }
+}
+
+pub(super) fn check_put(request: &PutRequest) -> Result<(), Refusal> {
+    if request.key.is_empty() {
+        Err(Refusal::EmptyKey)
+    } else if request.ignore_value && !request.value.is_empty() {
+        Err(Refusal::ValueProvided)
+    } else if request.ignore_lease && request.lease != 0 {
+        Err(Refusal::LeaseProvided)
+    } else {
+        Ok(())
+    }
+}
+
+pub(super) fn check_delete(request: &DeleteRangeRequest) -> Result<(), Refusal> {
+    if request.key.is_empty() { Err(Refusal::EmptyKey) } else { Ok(()) }
+}
+
+/// The form of a transaction: limits, keys, and that no key is written twice.
+pub(super) fn check(txn: &TxnRequest) -> Result<(), Refusal> {
+    check_form(txn, OPS_MAX)?;
+    intervals(&txn.success)?;
+    intervals(&txn.failure)?;
+    Ok(())
+}
+
+fn check_form(txn: &TxnRequest, ops_max: usize) -> Result<(), Refusal> {
+    let ops = txn.compare.len().max(txn.success.len()).max(txn.failure.len());
+    if ops > ops_max {
+        return Err(Refusal::TooManyOps);
+    }
+    if txn.compare.iter().any(|compare| compare.key.is_empty()) {
+        return Err(Refusal::EmptyKey);
+    }
+    txn.success.iter().chain(&txn.failure).try_for_each(|op| match op {
+        RequestOp::Range(request) => check_range(request),
+        RequestOp::Put(request) => check_put(request),
+        RequestOp::DeleteRange(request) => check_delete(request),
+        RequestOp::Txn(nested) => check_form(nested, ops_max - ops),
+    })
+}
+
+type Written<'a> = (BTreeSet<&'a [u8]>, Vec<Range>);
+
+/// What a branch puts and deletes (`checkIntervals`). Its blind spot is etcd's own: a deletion with
+/// the end `"\0"` is taken for an empty interval, so an overlap with it goes unnoticed.
+fn intervals(ops: &[RequestOp]) -> Result<Written<'_>, Refusal> {
+    let mut deleted: Vec<Range> = ops
+        .iter()
+        .filter_map(|op| match op {
+            RequestOp::DeleteRange(request) => Some(Range::new(&request.key, &request.range_end)),
+            _ => None,
+        })
+        .filter(|range| range.end != End::Open)
+        .collect();
+    let hit = |deleted: &[Range], key: &[u8]| deleted.iter().any(|range| range.contains(key));
+    let mut put = BTreeSet::new();
+    for op in ops {
+        let RequestOp::Txn(nested) = op else { continue };
+        let (then_put, then_deleted) = intervals(&nested.success)?;
+        let (else_put, else_deleted) = intervals(&nested.failure)?;
+        for key in &then_put {
+            if !put.insert(*key) || hit(&deleted, key) {
+                return Err(Refusal::DuplicateKey);
+            }
+        }
+        for key in else_put {
+            // Only one of the two branches is taken, so they may write the same key.
+            if (!put.insert(key) && !then_put.contains(key)) || hit(&deleted, key) {
+                return Err(Refusal::DuplicateKey);
+            }
+        }
+        deleted.extend(then_deleted);
+        deleted.extend(else_deleted);
+    }
+    for op in ops {
+        let RequestOp::Put(request) = op else { continue };
+        if !put.insert(&request.key) || hit(&deleted, &request.key) {
+            return Err(Refusal::DuplicateKey);
+        }
+    }
+    Ok((put, deleted))
+}
+
+/// Decides all comparisons: one entry a transaction, outer before nested, in order.
+fn decide(store: &Store, txn: &TxnRequest, path: &mut Vec<bool>) {
+    let succeeded = txn.compare.iter().all(|compare| holds(store, compare));
+    path.push(succeeded);
+    for op in if succeeded { &txn.success } else { &txn.failure } {
+        if let RequestOp::Txn(nested) = op {
+            decide(store, nested, path);
+        }
+    }
+}
+
+/// A comparison of a range must hold for every key in it; an absent key compares as zeros, except
+/// that a comparison of its value never holds (`applyCompare`).
+fn holds(store: &Store, compare: &Compare) -> bool {
+    if compare.range_end.is_empty() {
+        return match store.get(&compare.key) {
+            Some(kv) => holds_for(compare, kv),
+            None => holds_for_absent(compare),
+        };
+    }
+    let mut any = false;
+    let all = store.live(&Range::new(&compare.key, &compare.range_end)).all(|kv| {
+        any = true;
+        holds_for(compare, kv)
+    });
+    if any { all } else { holds_for_absent(compare) }
+}
+
+fn holds_for_absent(compare: &Compare) -> bool {
+    !matches!(compare.target, CompareTarget::Value(_)) && holds_for(compare, &KeyValue::default())
+}
+
+fn holds_for(compare: &Compare, kv: &KeyValue) -> bool {
+    let order = match &compare.target {
+        CompareTarget::Version(version) => kv.version.cmp(version),
+        CompareTarget::Create(revision) => kv.create_revision.cmp(revision),
+        CompareTarget::Mod(revision) => kv.mod_revision.cmp(revision),
+        CompareTarget::Value(value) => kv.value[..].cmp(value),
+        CompareTarget::Lease(lease) => kv.lease.cmp(lease),
+    };
+    match compare.op {
+        CompareOp::Equal => order == Ordering::Equal,
+        CompareOp::NotEqual => order != Ordering::Equal,
+        CompareOp::Greater => order == Ordering::Greater,
+        CompareOp::Less => order == Ordering::Less,
+    }
+}
+
+fn taken<'a>(txn: &'a TxnRequest, path: &mut Iter<'_, bool>) -> &'a [RequestOp] {
+    let succeeded = *path.next().expect("the path has an entry for each transaction taken");
+    if succeeded { &txn.success } else { &txn.failure }
 }
 
 impl Model {
-    /// Runs a transaction.
-    pub(crate) fn txn(
-        &mut self,
-        request: &TxnRequest,
-        now: Duration,
-        effects: &mut Effects,
-    ) -> Result<TxnReply, Failure> {
-        self.next_id();
-        check_shape(request, OPS_MAX)?;
-        check_keys(request)?;
-        let chosen = self.choose(request);
-        self.check_chosen(&chosen)?;
-        let mut events = Vec::new();
-        let mut reply = self.apply(&chosen, &mut events)?;
-        self.commit(events, Cause::Txn, now, effects);
-        reply.revision = self.revision();
-        Ok(reply)
+    pub(super) fn execute_txn(&mut self, txn: TxnRequest) -> Result<TxnResponse, Refusal> {
+        check(&txn)?;
+        let mut path = Vec::new();
+        decide(&self.store, &txn, &mut path);
+        self.check_taken_puts(&txn, &mut path.iter())?;
+        self.check_taken_ranges(&txn, &mut path.iter())?;
+        let mut response = self.apply_txn(txn, &mut path.iter())?;
+        response.header = Some(self.header());
+        Ok(response)
     }
 
-    fn choose<'r>(&self, request: &'r TxnRequest) -> Chosen<'r> {
-        let succeeded = request.compare.iter().all(|compare| self.holds(compare));
-        let ops = if succeeded { &request.success } else { &request.failure };
-        let nested = |op: &'r RequestOp| match op {
-            RequestOp::Txn(txn) => Some(self.choose(txn)),
-            _ => None,
-        };
-        Chosen { succeeded, ops: ops.iter().map(|op| (op, nested(op))).collect() }
-    }
-
-    fn holds(&self, compare: &CompareRequest) -> bool {
-        if compare.range_end.is_empty() {
-            return compares(compare, self.store.get(&compare.key));
-        }
-        let mut keys = self.store.scan(&compare.key, &compare.range_end).peekable();
-        if keys.peek().is_none() {
-            return compares(compare, None);
-        }
-        keys.all(|kv| compares(compare, Some(kv)))
-    }
-
-    /// Nothing may fail once something has been written.
-    fn check_chosen(&self, chosen: &Chosen<'_>) -> Result<(), Failure> {
-        for (op, nested) in &chosen.ops {
-            match (op, nested) {
-                (RequestOp::Range(range), _) => {
-                    self.range(range)?;
-                }
-                (RequestOp::Put(put), _) => self.check_put(put)?,
-                (RequestOp::Delete(_), _) => {}
-                (RequestOp::Txn(_), Some(nested)) => self.check_chosen(nested)?,
-                (RequestOp::Txn(_), None) => {}
+    fn check_taken_puts(&self, txn: &TxnRequest, path: &mut Iter<'_, bool>) -> Result<(), Refusal> {
+        taken(txn, path).iter().try_for_each(|op| match op {
+            RequestOp::Txn(nested) => self.check_taken_puts(nested, path),
+            RequestOp::Put(put) => {
+                self.check_put_previous(put)?;
+                self.check_put_lease(put)
             }
-        }
-        Ok(())
+            _ => Ok(()),
+        })
     }
 
-    fn apply(
+    fn check_taken_ranges(
+        &self,
+        txn: &TxnRequest,
+        path: &mut Iter<'_, bool>,
+    ) -> Result<(), Refusal> {
+        taken(txn, path).iter().try_for_each(|op| match op {
+            RequestOp::Txn(nested) => self.check_taken_ranges(nested, path),
+            RequestOp::Range(range) => self.store.check_revision(range.revision),
+            _ => Ok(()),
+        })
+    }
+
+    fn apply_txn(
         &mut self,
-        chosen: &Chosen<'_>,
-        events: &mut Vec<StoreEvent>,
-    ) -> Result<TxnReply, Failure> {
-        let mut responses = Vec::with_capacity(chosen.ops.len());
-        for (op, nested) in &chosen.ops {
-            responses.push(match (op, nested) {
-                (RequestOp::Range(range), _) => {
-                    let mut reply = self.range(range)?;
-                    // After the first write of the transaction its revision is already visible.
-                    reply.revision += i64::from(!events.is_empty());
-                    ResponseOp::Range(reply)
-                }
-                (RequestOp::Put(put), _) => ResponseOp::Put(self.apply_put(put, events)),
-                (RequestOp::Delete(delete), _) => {
-                    ResponseOp::Delete(self.apply_delete(delete, events))
-                }
-                (RequestOp::Txn(_), Some(nested)) => ResponseOp::Txn(self.apply(nested, events)?),
-                (RequestOp::Txn(_), None) => ResponseOp::Txn(TxnReply::default()),
+        txn: TxnRequest,
+        path: &mut Iter<'_, bool>,
+    ) -> Result<TxnResponse, Refusal> {
+        let succeeded = *path.next().expect("the path has an entry for each transaction taken");
+        let ops = if succeeded { txn.success } else { txn.failure };
+        let mut responses = Vec::with_capacity(ops.len());
+        for op in ops {
+            responses.push(match op {
+                RequestOp::Range(range) => TxnOpResponse::Get(self.read(&range)?),
+                RequestOp::Put(put) => TxnOpResponse::Put(self.apply_put(put)),
+                RequestOp::DeleteRange(delete) => TxnOpResponse::Delete(self.apply_delete(&delete)),
+                RequestOp::Txn(nested) => TxnOpResponse::Txn(self.apply_txn(nested, path)?),
             });
         }
-        Ok(TxnReply { revision: 0, succeeded: chosen.succeeded, responses })
+        // The header of a nested answer is there, and empty.
+        Ok(TxnResponse { header: Some(ResponseHeader::default()), succeeded, responses })
     }
-}
-
-fn compares(compare: &CompareRequest, kv: Option<&KeyValue>) -> bool {
-    let number = |value: fn(&KeyValue) -> i64| kv.map_or(0, value);
-    let ordering = match &compare.target {
-        CompareTarget::Version(with) => number(|kv| kv.version).cmp(with),
-        CompareTarget::Create(with) => number(|kv| kv.create_revision).cmp(with),
-        CompareTarget::Mod(with) => number(|kv| kv.mod_revision).cmp(with),
-        CompareTarget::Lease(with) => number(|kv| kv.lease).cmp(with),
-        // The value of an absent key compares with nothing, "not equal" included.
-        CompareTarget::Value(with) => match kv {
-            Some(kv) => kv.value.cmp(with),
-            None => return false,
-        },
-    };
-    match compare.result {
-        CompareOp::Equal => ordering.is_eq(),
-        CompareOp::NotEqual => ordering.is_ne(),
-        CompareOp::Greater => ordering.is_gt(),
-        CompareOp::Less => ordering.is_lt(),
-    }
-}
-
-fn check_shape(request: &TxnRequest, ops_max: usize) -> Result<(), Failure> {
-    let most = request.compare.len().max(request.success.len()).max(request.failure.len());
-    if most > ops_max {
-        return Err(Failure::TooManyOps);
-    }
-    if request.compare.iter().any(|compare| compare.key.is_empty()) {
-        return Err(Failure::EmptyKey);
-    }
-    for op in request.success.iter().chain(&request.failure) {
-        match op {
-            RequestOp::Range(range) if range.key.is_empty() => return Err(Failure::EmptyKey),
-            RequestOp::Put(put) if put.key.is_empty() => return Err(Failure::EmptyKey),
-            RequestOp::Delete(delete) if delete.key.is_empty() => return Err(Failure::EmptyKey),
-            RequestOp::Put(put) if put.ignore_value && !put.value.is_empty() => {
-                return Err(Failure::ValueProvided);
-            }
-            RequestOp::Put(put) if put.ignore_lease && put.lease != 0 => {
-                return Err(Failure::LeaseProvided);
-            }
-            RequestOp::Txn(txn) => check_shape(txn, ops_max - most)?,
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// No key may be put twice, or put and deleted, in what one branch can do.
-fn check_keys(request: &TxnRequest) -> Result<(), Failure> {
-    branch_keys(&request.success)?;
-    branch_keys(&request.failure)?;
-    Ok(())
-}
-
-type Touched<'r> = (BTreeSet<&'r Bytes>, Vec<&'r DeleteRequest>);
-
-fn branch_keys(ops: &[RequestOp]) -> Result<Touched<'_>, Failure> {
-    let (mut puts, mut deletes): Touched<'_> = Default::default();
-    for op in ops {
-        match op {
-            RequestOp::Put(put) if !puts.insert(&put.key) => return Err(Failure::DuplicateKey),
-            RequestOp::Delete(delete) => deletes.push(delete),
-            RequestOp::Txn(txn) => {
-                // Only one of the two branches runs, so they may share keys with each other.
-                let (then_puts, then_deletes) = branch_keys(&txn.success)?;
-                let (else_puts, else_deletes) = branch_keys(&txn.failure)?;
-                if then_puts.iter().chain(&else_puts).any(|key| puts.contains(key)) {
-                    return Err(Failure::DuplicateKey);
-                }
-                puts.extend(then_puts.iter().chain(&else_puts));
-                deletes.extend(then_deletes.iter().chain(&else_deletes));
-            }
-            _ => {}
-        }
-    }
-    let hit = |delete: &&DeleteRequest| {
-        puts.iter().any(|key| contains(&delete.key, &delete.range_end, key))
-    };
-    if deletes.iter().any(|delete| hit(delete)) {
-        return Err(Failure::DuplicateKey);
-    }
-    Ok((puts, deletes))
 }

@@ -1,174 +1,225 @@
-//! Watches: who is told of which events.
+//! Watchers: who is told of which change.
 //!
-//! The hub knows every watcher of the member. A watcher is found by its key, or, if it watches a
-//! range, by looking through the ranges.
+//! `server/storage/mvcc/watchable_store.go` and `server/etcdserver/api/v3rpc/watch.go`, with the
+//! answers of 3.5.30. Watchers of one key are found by key, watchers of a range by the start of the
+//! range. History is sent at once, as one response; a real member takes up to 100 ms for it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{collections::BTreeMap, ops::Bound};
 
 use bytes::Bytes;
 
 use super::{
-    Model, contains,
-    wire::{EventKind, StoreEvent, WatchCreate, WatchReply},
+    Model, StreamId,
+    error::Refusal,
+    range::{End, Range},
+    request::{WatchCreateRequest, WatchFilterType},
+    response::{Event, EventType, Response, ResponseHeader, WatchResponse},
 };
 
-/// A watch stream: its connection and its number there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct StreamKey {
-    /// The connection.
-    pub(crate) connection: u64,
-    /// The stream's number within it.
-    pub(crate) stream: u64,
+/// A watcher's name: its stream, and its id there.
+type WatcherId = (StreamId, i64);
+
+/// One watcher.
+#[derive(Debug)]
+struct Watcher {
+    range: Range,
+    /// Events before this revision are not for it.
+    from: i64,
+    filters: Vec<WatchFilterType>,
+    prev_kv: bool,
 }
 
-type WatcherKey = (StreamKey, i64);
+impl Watcher {
+    fn wants(&self, event: &Event) -> bool {
+        let unwanted = match event.event_type {
+            EventType::Put => WatchFilterType::NoPut,
+            EventType::Delete => WatchFilterType::NoDelete,
+        };
+        event.kv.mod_revision >= self.from && !self.filters.contains(&unwanted)
+    }
+
+    /// The event as it is sent; a previous pair that has been compacted away is left out.
+    fn event(&self, event: &Event, compacted: i64) -> Event {
+        let keep = self.prev_kv && event.kv.mod_revision > compacted;
+        Event {
+            event_type: event.event_type,
+            kv: event.kv.clone(),
+            prev_kv: if keep { event.prev_kv.clone() } else { None },
+        }
+    }
+}
 
 /// All watchers of a member.
 #[derive(Debug, Default)]
-pub(crate) struct Hub {
-    watchers: BTreeMap<WatcherKey, WatchCreate>,
-    by_key: BTreeMap<Bytes, BTreeSet<WatcherKey>>,
-    ranges: BTreeSet<WatcherKey>,
+pub(super) struct Watchers {
+    all: BTreeMap<WatcherId, Watcher>,
+    by_key: BTreeMap<Bytes, Vec<WatcherId>>,
+    by_start: BTreeMap<Bytes, Vec<WatcherId>>,
+    next_id: BTreeMap<StreamId, i64>,
 }
 
-impl Hub {
-    /// Registers a watcher. Gives the answers: created, then what history has for it, or why not.
-    pub(crate) fn create(
-        &mut self,
-        model: &Model,
-        stream: StreamKey,
-        mut request: WatchCreate,
-    ) -> Vec<WatchReply> {
-        let revision = model.revision();
-        let refuse = |reason: &str| WatchReply {
-            revision,
-            watch_id: -1,
-            created: true,
-            canceled: true,
-            cancel_reason: reason.to_owned(),
-            ..WatchReply::default()
+impl Watchers {
+    fn choose_id(&mut self, stream: StreamId, asked: i64) -> Option<i64> {
+        if asked != 0 {
+            return (!self.all.contains_key(&(stream, asked))).then_some(asked);
+        }
+        let next = self.next_id.entry(stream).or_default();
+        while self.all.contains_key(&(stream, *next)) {
+            *next += 1;
+        }
+        *next += 1;
+        Some(*next - 1)
+    }
+
+    fn index(&mut self, range: &Range) -> &mut Vec<WatcherId> {
+        let map = match range.end {
+            End::Single => &mut self.by_key,
+            End::Open | End::Before(_) => &mut self.by_start,
         };
-        if request.key.is_empty() {
-            // Without a key and an end, only the key of one zero byte is watched (etcd's rule).
-            request.key = Bytes::from_static(&[0]);
-        }
-        let ends = !matches!(request.range_end.as_ref(), [] | [0]);
-        if ends && request.range_end <= request.key {
-            return vec![refuse("mvcc: watcher range is empty")];
-        }
-        let watch_id = match request.watch_id {
-            0 => self.free_id(stream),
-            id if self.watchers.contains_key(&(stream, id)) => {
-                return vec![refuse("mvcc: duplicate watch ID provided on the WatchStream")];
-            }
-            id => id,
-        };
-        let created = WatchReply { revision, watch_id, created: true, ..WatchReply::default() };
-        let start = request.start_revision;
-        if start != 0 && start < model.store.compacted() {
-            let compact_revision = model.store.compacted();
-            let canceled =
-                WatchReply { watch_id, canceled: true, compact_revision, ..WatchReply::default() };
-            return vec![created, canceled];
-        }
-        let mut replies = vec![created];
-        if start > 0 && start <= revision {
-            let missed = model.store.events_from(start).flat_map(|(_, events)| events);
-            let events: Vec<StoreEvent> =
-                missed.filter_map(|event| delivered(&request, event)).collect();
-            if !events.is_empty() {
-                replies.push(WatchReply { revision, watch_id, events, ..WatchReply::default() });
-            }
-        }
-        self.add((stream, watch_id), request);
-        replies
+        map.entry(range.start.clone()).or_default()
     }
 
-    fn free_id(&self, stream: StreamKey) -> i64 {
-        let of_stream = self.watchers.range((stream, i64::MIN)..=(stream, i64::MAX));
-        of_stream.last().map_or(0, |((_, id), _)| id + 1)
+    fn insert(&mut self, id: WatcherId, watcher: Watcher) {
+        self.index(&watcher.range).push(id);
+        self.all.insert(id, watcher);
     }
 
-    fn add(&mut self, watcher: WatcherKey, request: WatchCreate) {
-        if request.range_end.is_empty() {
-            self.by_key.entry(request.key.clone()).or_default().insert(watcher);
-        } else {
-            self.ranges.insert(watcher);
-        }
-        self.watchers.insert(watcher, request);
-    }
-
-    /// Removes a watcher; false if there is none.
-    pub(crate) fn cancel(&mut self, stream: StreamKey, watch_id: i64) -> bool {
-        let watcher = (stream, watch_id);
-        let Some(request) = self.watchers.remove(&watcher) else { return false };
-        self.ranges.remove(&watcher);
-        if let Some(watchers) = self.by_key.get_mut(&request.key) {
-            watchers.remove(&watcher);
-            if watchers.is_empty() {
-                self.by_key.remove(&request.key);
-            }
+    fn remove(&mut self, id: WatcherId) -> bool {
+        let Some(watcher) = self.all.remove(&id) else { return false };
+        let index = self.index(&watcher.range);
+        index.retain(|other| *other != id);
+        if index.is_empty() {
+            match watcher.range.end {
+                End::Single => self.by_key.remove(&watcher.range.start),
+                End::Open | End::Before(_) => self.by_start.remove(&watcher.range.start),
+            };
         }
         true
     }
 
-    /// Removes every watcher of a stream.
-    pub(crate) fn close_stream(&mut self, stream: StreamKey) {
-        let range = (stream, i64::MIN)..=(stream, i64::MAX);
-        let ids: Vec<i64> = self.watchers.range(range).map(|((_, id), _)| *id).collect();
+    /// Forgets a stream with all its watchers.
+    pub(super) fn close(&mut self, stream: StreamId) {
+        let ids: Vec<WatcherId> =
+            self.all.range((stream, i64::MIN)..=(stream, i64::MAX)).map(|(id, _)| *id).collect();
         for id in ids {
-            self.cancel(stream, id);
+            self.remove(id);
         }
+        self.next_id.remove(&stream);
     }
 
-    /// Removes every watcher of a connection.
-    pub(crate) fn close_connection(&mut self, connection: u64) {
-        let key = |stream| (StreamKey { connection, stream }, i64::MIN);
-        let range = key(0)..(StreamKey { connection: connection + 1, stream: 0 }, i64::MIN);
-        let streams: BTreeSet<StreamKey> =
-            self.watchers.range(range).map(|((stream, _), _)| *stream).collect();
-        for stream in streams {
-            self.close_stream(stream);
-        }
-    }
-
-    /// Who is told what of the events of one revision: one answer a watcher.
-    pub(crate) fn notify(
+    /// What each watcher is told of the events of one revision, by stream and watch id.
+    pub(super) fn notify(
         &self,
-        revision: i64,
-        events: &[StoreEvent],
-    ) -> BTreeMap<WatcherKey, WatchReply> {
-        let mut replies: BTreeMap<WatcherKey, WatchReply> = BTreeMap::new();
+        header: ResponseHeader,
+        events: &[Event],
+        compacted: i64,
+    ) -> Vec<(StreamId, WatchResponse)> {
+        if self.all.is_empty() {
+            return Vec::new();
+        }
+        let mut told: BTreeMap<WatcherId, Vec<Event>> = BTreeMap::new();
         for event in events {
-            let by_key = self.by_key.get(&event.kv.key).into_iter().flatten();
-            for watcher in by_key.chain(&self.ranges) {
-                let request = &self.watchers[watcher];
-                if request.start_revision > revision {
-                    continue;
-                }
-                if let Some(event) = delivered(request, event) {
-                    let reply = replies.entry(*watcher).or_insert_with(|| WatchReply {
-                        revision,
-                        watch_id: watcher.1,
-                        ..WatchReply::default()
-                    });
-                    reply.events.push(event);
+            let key = &event.kv.key;
+            let up_to = (Bound::Unbounded, Bound::Included(&key[..]));
+            let single = self.by_key.get(key).into_iter().flatten();
+            let ranges = self.by_start.range::<[u8], _>(up_to).flat_map(|(_, ids)| ids);
+            for id in single.chain(ranges) {
+                let watcher = &self.all[id];
+                if watcher.range.contains(key) && watcher.wants(event) {
+                    told.entry(*id).or_default().push(watcher.event(event, compacted));
                 }
             }
         }
-        replies
+        let response = |((stream, watch_id), events)| {
+            let header = Some(header);
+            (stream, WatchResponse { header, watch_id, events, ..WatchResponse::default() })
+        };
+        told.into_iter().map(response).collect()
     }
 }
 
-/// The event as this watcher gets it; none if it does not.
-fn delivered(request: &WatchCreate, event: &StoreEvent) -> Option<StoreEvent> {
-    let filtered = match event.kind {
-        EventKind::Put => request.no_put,
-        EventKind::Delete => request.no_delete,
-    };
-    if filtered || !contains(&request.key, &request.range_end, &event.kv.key) {
-        return None;
+impl Model {
+    /// Makes a watcher; the answers go out as messages of the stream.
+    pub(super) fn watch_create(&mut self, stream: StreamId, request: WatchCreateRequest) {
+        let header = Some(self.header());
+        let key = if request.key.is_empty() { &[0][..] } else { &request.key };
+        let range = Range::new(key, &request.range_end);
+        let refusal = if range.is_empty() {
+            Some("mvcc: watcher range is empty".to_owned())
+        } else if request.start_revision < 0 {
+            Some(Refusal::Compacted.to_string())
+        } else {
+            None
+        };
+        let id = match &refusal {
+            None => self.watchers.choose_id(stream, request.watch_id),
+            Some(_) => None,
+        };
+        let Some(watch_id) = id else {
+            let duplicate = "mvcc: duplicate watch ID provided on the WatchStream";
+            return self.send_watch(
+                stream,
+                WatchResponse {
+                    header,
+                    watch_id: -1,
+                    created: true,
+                    canceled: true,
+                    cancel_reason: refusal.unwrap_or_else(|| duplicate.to_owned()),
+                    ..WatchResponse::default()
+                },
+            );
+        };
+        let created = WatchResponse { header, watch_id, created: true, ..WatchResponse::default() };
+        self.send_watch(stream, created);
+        let from = match request.start_revision {
+            0 => self.store.revision() + 1,
+            revision => revision,
+        };
+        if from < self.store.compacted() {
+            return self.send_watch(
+                stream,
+                WatchResponse {
+                    header: Some(ResponseHeader::default()),
+                    watch_id,
+                    canceled: true,
+                    compact_revision: self.store.compacted(),
+                    ..WatchResponse::default()
+                },
+            );
+        }
+        let WatchCreateRequest { filters, prev_kv, .. } = request;
+        let watcher = Watcher { range, from, filters, prev_kv };
+        let events: Vec<Event> = self
+            .store
+            .events_from(from)
+            .filter(|event| watcher.range.contains(&event.kv.key) && watcher.wants(event))
+            .map(|event| watcher.event(event, self.store.compacted()))
+            .collect();
+        if !events.is_empty() {
+            let past = WatchResponse { header, watch_id, events, ..WatchResponse::default() };
+            self.send_watch(stream, past);
+        }
+        self.watchers.insert((stream, watch_id), watcher);
     }
-    let prev = event.prev.clone().filter(|_| request.prev_kv);
-    Some(StoreEvent { kind: event.kind, kv: event.kv.clone(), prev })
+
+    /// Ends a watcher; an unknown one gets no answer.
+    pub(super) fn watch_cancel(&mut self, stream: StreamId, watch_id: i64) {
+        if self.watchers.remove((stream, watch_id)) {
+            let header = Some(self.header());
+            let ended =
+                WatchResponse { header, watch_id, canceled: true, ..WatchResponse::default() };
+            self.send_watch(stream, ended);
+        }
+    }
+
+    /// Says how far all watchers of the stream are: they are never behind here.
+    pub(super) fn watch_progress(&mut self, stream: StreamId) {
+        let header = Some(self.header());
+        let progress = WatchResponse { header, watch_id: -1, ..WatchResponse::default() };
+        self.send_watch(stream, progress);
+    }
+
+    fn send_watch(&mut self, stream: StreamId, response: WatchResponse) {
+        self.send(stream, Response::Watch(response));
+    }
 }

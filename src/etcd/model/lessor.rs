@@ -1,0 +1,127 @@
+//! Leases: what the requests of the lease service do, and what happens when one runs out.
+//!
+//! `server/etcdserver/v3_server.go` and `server/lease/lessor.go`. Only the deletion of keys moves
+//! the revision: a grant, a renewal, and the end of a lease without keys do not.
+
+use std::time::Duration;
+
+use crate::history::{Cause, LeaseChange};
+
+use super::{
+    Model, StreamId,
+    error::Refusal,
+    lease::Renewal,
+    response::{
+        LeaseGrantResponse, LeaseKeepAliveResponse, LeaseLeasesResponse, LeaseRevokeResponse,
+        LeaseStatus, LeaseTimeToLiveResponse, Response,
+    },
+};
+
+impl Model {
+    pub(super) fn grant(
+        &mut self,
+        now: Duration,
+        ttl_s: i64,
+        id: i64,
+    ) -> Result<LeaseGrantResponse, Refusal> {
+        let id = if id == 0 { self.ids.next_lease() } else { id };
+        self.propose();
+        let ttl = self.lessor.grant(now, id, ttl_s)?;
+        self.lease_event(now, id, LeaseChange::Granted { ttl_s: ttl });
+        let error = String::new();
+        Ok(LeaseGrantResponse { header: Some(self.header()), id, ttl, error })
+    }
+
+    /// Revokes a lease on request.
+    pub(crate) fn revoke(
+        &mut self,
+        now: Duration,
+        id: i64,
+    ) -> Result<LeaseRevokeResponse, Refusal> {
+        self.propose();
+        self.end_lease(now, id, LeaseChange::Revoked, Cause::Revoke(id))?;
+        Ok(LeaseRevokeResponse { header: Some(self.header()) })
+    }
+
+    /// Revokes the leases that have run out, each in a revision of its own. To be called every
+    /// 500 ms (`revokeExpiredLeases` in `lessor.go`).
+    pub(crate) fn expire(&mut self, now: Duration) {
+        for id in self.lessor.run_out(now) {
+            self.propose();
+            let ended = self.end_lease(now, id, LeaseChange::Expired, Cause::Expiry(id));
+            debug_assert!(ended.is_ok(), "a lease that has run out is known");
+        }
+    }
+
+    /// Deletes the keys of a lease, sorted, in one revision (none if there are no keys), and tells
+    /// the renewals that waited for this.
+    fn end_lease(
+        &mut self,
+        now: Duration,
+        id: i64,
+        change: LeaseChange,
+        cause: Cause,
+    ) -> Result<(), Refusal> {
+        let lease = self.lessor.remove(id).ok_or(Refusal::LeaseNotFound)?;
+        self.lease_event(now, id, change);
+        for key in &lease.keys {
+            self.store.delete(key);
+        }
+        self.commit(now, cause);
+        for stream in self.waiting.remove(&id).unwrap_or_default() {
+            let gone = self.keep_alive_response(id, 0);
+            self.send(stream, gone);
+        }
+        Ok(())
+    }
+
+    pub(super) fn keep_alive(
+        &mut self,
+        now: Duration,
+        stream: StreamId,
+        id: i64,
+    ) -> Option<Response> {
+        match self.lessor.renew(now, id) {
+            Renewal::Renewed(ttl_s) => {
+                self.lease_event(now, id, LeaseChange::Renewed);
+                Some(self.keep_alive_response(id, ttl_s))
+            }
+            // A dead lease is no error: it is answered with a TTL of 0.
+            Renewal::Unknown => Some(self.keep_alive_response(id, 0)),
+            Renewal::RunOut => {
+                self.waiting.entry(id).or_default().push(stream);
+                None
+            }
+        }
+    }
+
+    fn keep_alive_response(&self, id: i64, ttl: i64) -> Response {
+        Response::KeepAlive(LeaseKeepAliveResponse { header: Some(self.header()), id, ttl })
+    }
+
+    pub(super) fn time_to_live(
+        &self,
+        now: Duration,
+        id: i64,
+        keys: bool,
+    ) -> LeaseTimeToLiveResponse {
+        let header = Some(self.header());
+        let Some(lease) = self.lessor.get(id) else {
+            let (ttl, granted_ttl) = (-1, 0);
+            return LeaseTimeToLiveResponse { header, id, ttl, granted_ttl, keys: Vec::new() };
+        };
+        // Whole seconds, cut off; a lease that ran out less than a second ago shows 0.
+        let left = lease.expiry.as_nanos() as i128 - now.as_nanos() as i128;
+        let ttl = (left / 1_000_000_000) as i64;
+        let keys = match keys {
+            true => lease.keys.iter().map(|key| key.to_vec()).collect(),
+            false => Vec::new(),
+        };
+        LeaseTimeToLiveResponse { header, id, ttl, granted_ttl: lease.ttl_s, keys }
+    }
+
+    pub(super) fn leases(&self) -> LeaseLeasesResponse {
+        let leases = self.lessor.by_expiry().map(|id| LeaseStatus { id }).collect();
+        LeaseLeasesResponse { header: Some(self.header()), leases }
+    }
+}

@@ -1,0 +1,22 @@
+//! What travels between the client facade and a member: numbered requests and answers.
+//!
+//! It stands for gRPC: a unary call is one number with one answer, a stream is one number with any
+//! messages in both directions, all over one connection.
+
+use super::model::{error::Refusal, request::Request, response::Response};
+
+/// From a client.
+#[derive(Debug)]
+pub(crate) struct ClientMessage {
+    /// The client's number for the call or stream.
+    pub(crate) id: u64,
+    pub(crate) request: Request,
+}
+
+/// From a member.
+#[derive(Debug)]
+pub(crate) struct ServerMessage {
+    /// The number that the client gave.
+    pub(crate) id: u64,
+    pub(crate) answer: Result<Response, Refusal>,
+}
