@@ -171,11 +171,6 @@ impl Cluster {
         self.inner.nodes[&node]
     }
 
-    /// Our name of a node.
-    pub(crate) fn name(&self, id: NodeId) -> Option<NodeName> {
-        self.inner.nodes.iter().find(|(_, node)| **node == id).map(|(name, _)| *name)
-    }
-
     /// The network.
     pub(crate) fn net(&self) -> &NetSim {
         &self.inner.net

@@ -20,7 +20,6 @@ use madsim::{
     time::TimeHandle,
 };
 
-pub(crate) use self::link::LinkEffect;
 pub(crate) use self::message::{MessageListener, MessageReceiver, MessageSender, MessageStream};
 pub use self::tcp::{TcpListener, TcpStream};
 use self::{connect::Accepting, link::Link, pipe::Pipe};

@@ -39,7 +39,6 @@ pub(crate) struct PointSim {
 #[derive(Default)]
 struct Inner {
     pending: BTreeMap<NodeId, Vec<Pending>>,
-    passages: BTreeMap<&'static str, u64>,
     stopped: Option<Stopped>,
 }
 
@@ -78,14 +77,8 @@ impl PointSim {
         pending.len() < before
     }
 
-    /// How often each point was passed, over all nodes.
-    pub(crate) fn passages(&self) -> BTreeMap<&'static str, u64> {
-        self.lock().passages.clone()
-    }
-
     fn pass(&self, node: NodeId, name: &'static str) -> Option<(Pending, Option<Stopped>)> {
         let mut inner = self.lock();
-        *inner.passages.entry(name).or_default() += 1;
         let waiting = inner.pending.get_mut(&node)?;
         let mut due = None;
         for (index, pending) in waiting.iter_mut().enumerate() {

@@ -23,12 +23,8 @@ use crate::{
 /// Two keys: a mark per key instead of per domain would let an old holder write the second.
 const KEYS: [&str; 2] = ["key0", "key1"];
 
-pub(super) const LOCK_REGISTER: Workload = Workload {
-    name: "lock_register",
-    help: "acquire, enter, read-modify-write two keys under the token, release",
-    keys: &KEYS,
-    client: |process| life(run(process)),
-};
+pub(super) const LOCK_REGISTER: Workload =
+    Workload { name: "lock_register", keys: &KEYS, client: |process| life(run(process)) };
 
 /// Why a holding ended early.
 enum GaveUp {

@@ -30,8 +30,6 @@ pub(crate) type Life = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub(crate) struct Workload {
     /// Its name.
     pub(crate) name: &'static str,
-    /// What it does, in one line.
-    pub(crate) help: &'static str,
     /// The keys that the final reads read.
     pub(crate) keys: &'static [&'static str],
     /// The work of one client process.

@@ -72,11 +72,6 @@ impl MessageSender {
     pub(crate) fn send<T: Any + Send>(&self, message: T) -> io::Result<()> {
         self.0.send(Payload::Message(Box::new(message)))
     }
-
-    /// Whether the peer has dropped its receiving end.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.0.is_closed()
-    }
 }
 
 /// Receives messages.

@@ -131,11 +131,6 @@ impl Sender {
         arm_at(&self.net.time, arrival, &self.pipe.timer);
         Ok(())
     }
-
-    /// The other end has been dropped.
-    pub(super) fn is_closed(&self) -> bool {
-        self.pipe.lock().reader_gone
-    }
 }
 
 impl Drop for Sender {

@@ -19,11 +19,6 @@ impl Instant {
         Instant(ClockSim::current().local(madsim::plugin::node()))
     }
 
-    /// Builds an instant from the time since the node's clock began.
-    pub(crate) fn from_local(local: Duration) -> Self {
-        Instant(local)
-    }
-
     /// The time since the node's clock began.
     pub(crate) fn local(self) -> Duration {
         self.0
