@@ -13,11 +13,12 @@
 use std::{
     collections::BTreeMap,
     future::Future,
-    sync::{Arc, Mutex as StdMutex},
+    pin::pin,
+    sync::{Arc, Mutex as StdMutex, MutexGuard},
     time::Duration,
 };
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc};
 
 use super::{
     error::{Class, LockError, class},
@@ -111,7 +112,10 @@ pub(super) struct Shared {
     lease: i64,
     ttl_s: i64,
     options: SessionOptions,
-    state: watch::Sender<State>,
+    state: StdMutex<State>,
+    /// Told of each change. Not a `watch` channel: that one wakes its receivers in an order drawn
+    /// from the process, and a simulated run would not be reproducible.
+    changed: Notify,
     /// The places in queues by lock name. In the session and not in the lock handle, because all
     /// handles of one session and name share one key.
     places: StdMutex<BTreeMap<String, Arc<Place>>>,
@@ -152,7 +156,8 @@ impl Session {
             lease,
             ttl_s,
             options,
-            state: watch::Sender::new(State { deadline, end: None }),
+            state: StdMutex::new(State { deadline, end: None }),
+            changed: Notify::new(),
             places: StdMutex::default(),
             neglected,
         });
@@ -186,7 +191,7 @@ impl Session {
 
     /// When, on the own clock, the session ends unless another renewal is acknowledged.
     pub fn deadline(&self) -> Instant {
-        self.shared().state.borrow().deadline
+        self.shared().state().deadline
     }
 
     /// Whether the session may still be relied on: not ended, and its deadline is ahead of the
@@ -259,8 +264,12 @@ impl Shared {
         &self.options
     }
 
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
     pub(super) fn ended(&self) -> Option<SessionEnd> {
-        self.state.borrow().ended(Instant::now())
+        self.state().ended(Instant::now())
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -273,16 +282,17 @@ impl Shared {
     }
 
     pub(super) async fn done(&self) {
-        let mut changes = self.state.subscribe();
         loop {
-            let state = *changes.borrow_and_update();
+            let mut changed = pin!(self.changed.notified());
+            // Enlisted before the look, so that no change falls between the two.
+            changed.as_mut().enable();
+            let state = *self.state();
             if state.ended(Instant::now()).is_some() {
                 return;
             }
             tokio::select! {
                 biased;
-                // The sender lives in `self`, so this cannot fail.
-                _ = changes.changed() => {}
+                () = changed => {}
                 () = sleep_until(state.deadline) => {}
             }
         }
@@ -290,24 +300,24 @@ impl Shared {
 
     /// Ends the session; the first reason stays.
     pub(super) fn end(&self, end: SessionEnd) {
-        self.state.send_if_modified(|state| {
-            let first = state.end.is_none();
-            if first {
-                state.end = Some(state.ended(Instant::now()).unwrap_or(end));
-            }
-            first
-        });
+        let mut state = self.state();
+        if state.end.is_none() {
+            state.end = Some(state.ended(Instant::now()).unwrap_or(end));
+            drop(state);
+            self.changed.notify_waiters();
+        }
     }
 
     /// Takes note of a renewal that was acknowledged; false if it came too late to matter.
     pub(super) fn acknowledge(&self, sent: Instant, ttl_s: i64) -> bool {
-        self.state.send_if_modified(|state| {
-            let live = state.ended(Instant::now()).is_none();
-            if live {
-                state.deadline = sent + held_span(ttl_s, self.options.deadline_permille);
-            }
-            live
-        })
+        let mut state = self.state();
+        let live = state.ended(Instant::now()).is_none();
+        if live {
+            state.deadline = sent + held_span(ttl_s, self.options.deadline_permille);
+            drop(state);
+            self.changed.notify_waiters();
+        }
+        live
     }
 
     /// The session's place in the queue of this name.

@@ -25,7 +25,7 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::TokioIo;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 
 use super::{
     TAG_HEADER,
@@ -46,7 +46,9 @@ pub async fn serve(
 ) {
     let connections = u32::try_from(service.limits().connections).unwrap_or(u32::MAX).max(1);
     let slots = Arc::new(Semaphore::new(connections as usize));
-    let (stop, stopped) = watch::channel(());
+    // It never has a slot: it is closed to stop the connections. Not a `watch` channel, which wakes
+    // its receivers in an order drawn from the process.
+    let stop = Arc::new(Semaphore::new(0));
     let mut shutdown = pin!(shutdown);
     loop {
         let accepted = async {
@@ -61,9 +63,9 @@ pub async fn serve(
         match accepted {
             Ok((stream, peer)) => {
                 tracing::debug!(%peer, "connection accepted");
-                let (service, stopped) = (service.clone(), stopped.clone());
+                let (service, stop) = (service.clone(), stop.clone());
                 drop(tokio::spawn(async move {
-                    connection(stream, service, stopped).await;
+                    connection(stream, service, &stop).await;
                     drop(slot);
                 }));
             }
@@ -75,7 +77,7 @@ pub async fn serve(
         }
     }
     drop(listener);
-    drop(stop);
+    stop.close();
     if time::timeout(service.limits().drain_timeout, slots.acquire_many(connections)).await.is_err()
     {
         tracing::warn!("connections were still open at the end of the shutdown");
@@ -83,7 +85,7 @@ pub async fn serve(
 }
 
 /// Serves one connection until it ends, idles, or the server stops.
-async fn connection(stream: TcpStream, service: Arc<Service>, mut stopped: watch::Receiver<()>) {
+async fn connection(stream: TcpStream, service: Arc<Service>, stop: &Semaphore) {
     let idle_timeout = service.limits().idle_timeout;
     let done = AtomicU64::new(0);
     let handler = service_fn(|request| {
@@ -110,7 +112,7 @@ async fn connection(stream: TcpStream, service: Arc<Service>, mut stopped: watch
                 }
                 return;
             }
-            _ = stopped.changed(), if !stopping => {
+            _ = stop.acquire(), if !stopping => {
                 stopping = true;
                 connection.as_mut().graceful_shutdown();
             }
