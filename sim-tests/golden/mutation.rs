@@ -2,7 +2,7 @@
 //! what the naive loops say, whatever the history.
 
 use leasehold::{
-    checker::{Class, Index, class},
+    checker::{self, Class, Index, Verdict, class},
     history::{ApplyRow, EventKind, History, Outcome, Reply, RowResult},
     seed::{Seed, Stream},
 };
@@ -24,9 +24,14 @@ struct Teller {
     mark: i64,
     /// Per client its holding and token.
     held: [Option<(u64, i64)>; 3],
-    /// Writes in flight with their token.
-    flying: Vec<(u64, i64)>,
+    /// Requests in flight with their token, and of a write its value.
+    flying: Vec<(u64, i64, Option<String>)>,
+    /// The value of the key.
+    value: Option<String>,
     holdings: u64,
+    /// Nothing is wrong but the timing: the lock is granted to one at a time, the storage does not
+    /// restart, and every request carries its token.
+    tame: bool,
 }
 
 impl Teller {
@@ -34,7 +39,7 @@ impl Teller {
         let client = self.stream.below(3) as u8 + 1;
         let at = usize::from(client) - 1;
         match (self.stream.below(10), self.held[at]) {
-            (0..=2, None) => {
+            (0..=2, None) if !self.tame || self.story.is_free() => {
                 self.holdings += 1;
                 let token = self.story.acquire(client, self.holdings);
                 self.held[at] = Some((self.holdings, token));
@@ -47,15 +52,15 @@ impl Teller {
             (2, Some(_)) => self.held[at] = None,
             (3..=5, Some((holding, token))) => {
                 let op = self.story.reading(client, holding, "k");
-                self.flying.push((op, token));
+                self.flying.push((op, token, None));
                 self.land();
             }
             (6..=8, Some((holding, token))) => {
                 let value = self.stream.below(1_000_000).to_string();
                 let op = self.story.writing(client, holding, ("k", &value), None);
-                self.flying.push((op, token));
+                self.flying.push((op, token, Some(value)));
             }
-            (9, _) if self.stream.chance(50) => {
+            (9, _) if !self.tame && self.stream.chance(50) => {
                 self.story.boot += 1;
                 self.mark = 0;
             }
@@ -71,7 +76,8 @@ impl Teller {
         let at = self.stream.below(self.flying.len() as u64) as usize;
         // What stays in flight lands again, as a duplicate; only the last landing is answered.
         let again = self.stream.chance(100);
-        let (op, token) = if again { self.flying[at] } else { self.flying.remove(at) };
+        let flying = if again { self.flying[at].clone() } else { self.flying.remove(at) };
+        let (op, token, value) = flying;
         let fresh = match self.fence {
             Fence::None => true,
             Fence::Monotonic => token >= self.mark,
@@ -79,8 +85,12 @@ impl Teller {
         };
         let result = if fresh { RowResult::Admitted } else { RowResult::Refused };
         self.mark = self.mark.max(if fresh { token } else { 0 });
-        let token = Some(token).filter(|_| self.stream.chance(950));
-        self.story.apply(op, token, result);
+        let token = Some(token).filter(|_| self.tame || self.stream.chance(950));
+        let effect = result == RowResult::Admitted && (self.tame || self.stream.chance(700));
+        if value.is_some() && result == RowResult::Admitted {
+            self.value = value;
+        }
+        self.story.apply_read(op, token, result, self.value.as_deref(), effect);
         if self.stream.chance(600) {
             self.story.answered();
         }
@@ -95,11 +105,16 @@ impl Teller {
 }
 
 fn random_history(seed: Seed) -> History {
-    let mut stream = seed.stream("story");
-    let fence = *stream.pick(&[Fence::None, Fence::Monotonic, Fence::Dice]);
+    let fence = *seed.stream("fence").pick(&[Fence::None, Fence::Monotonic, Fence::Dice]);
+    tell(seed, fence, false)
+}
+
+fn tell(seed: Seed, fence: Fence, tame: bool) -> History {
+    let stream = seed.stream("story");
     let story = Story::new();
     let (held, flying) = ([None; 3], Vec::new());
-    let mut teller = Teller { stream, fence, story, mark: 0, held, flying, holdings: 0 };
+    let mut teller =
+        Teller { stream, fence, story, mark: 0, held, flying, value: None, holdings: 0, tame };
     for _ in 0..60 {
         teller.step();
     }
@@ -196,4 +211,51 @@ fn fast_and_naive_agree() {
         }
     }
     assert_eq!(seen.len(), 6, "{seen:?}");
+}
+
+fn judged(history: &History) -> Verdict {
+    let checker = checker::by_name("no-stale-write").expect("a checker of the catalog");
+    checker.check(&Index::new(history)).verdict
+}
+
+/// Moves a row in apply order to just before or just after a later row.
+fn move_to(history: &History, from: u64, to: u64, after: bool) -> History {
+    let mut history = history.clone();
+    let target = if after { to } else { to - 1 };
+    for event in &mut history.events {
+        let EventKind::Apply(row) = &mut event.kind else { continue };
+        if row.index == from {
+            row.index = target;
+        } else if from < row.index && row.index <= target {
+            row.index -= 1;
+        }
+    }
+    history
+}
+
+/// A monotonic fence is never accused. A write moved to just before the first newer admitted
+/// operation is still no violation, and one step further it is: the rule flips exactly there.
+#[test]
+fn verdict_flips_at_the_first_newer_operation() {
+    let mut flips = 0;
+    for seed in 0..200 {
+        let history = tell(Seed(seed), Fence::Monotonic, true);
+        let index = Index::new(&history);
+        let nothing = matches!(judged(&history), Verdict::NotRun(_));
+        assert!(nothing || judged(&history).is_pass(), "seed {seed}: {}", judged(&history));
+        for write in index.rows.iter().filter(|row| row.is_write() && row.admitted()) {
+            let newer = |row: &&leasehold::checker::index::Row<'_>| {
+                row.announces() && row.rank > write.rank && row.row.index > write.row.index
+            };
+            let Some(newer) = index.rows.iter().find(newer) else { continue };
+            let (from, to) = (write.row.index, newer.row.index);
+            assert!(judged(&move_to(&history, from, to, false)).is_pass(), "seed {seed}");
+            let flipped = judged(&move_to(&history, from, to, true));
+            let violation = flipped.violation().unwrap_or_else(|| panic!("seed {seed}: {flipped}"));
+            assert_eq!(violation.rule, "stale-accepted", "seed {seed}");
+            assert!(violation.events.contains(&write.seq) && violation.events.contains(&newer.seq));
+            flips += 1;
+        }
+    }
+    assert!(flips > 100, "only {flips} writes had a newer operation after them");
 }

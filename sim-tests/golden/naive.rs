@@ -142,7 +142,7 @@ fn admitted_of_same_op(rows: &[(u64, &ApplyRow)], row: &ApplyRow) -> usize {
 
 fn read_by_row(other: &ApplyRow, row: &ApplyRow) -> bool {
     let read = other.kind == OpKind::Read && other.result == RowResult::Admitted;
-    read && other.value == row.value
+    read && row.value.is_some() && other.value == row.value
 }
 
 fn effective(history: &History, rows: &[(u64, &ApplyRow)], row: &ApplyRow) -> bool {
@@ -151,7 +151,7 @@ fn effective(history: &History, rows: &[(u64, &ApplyRow)], row: &ApplyRow) -> bo
         _ => false,
     });
     let read = told || rows.iter().any(|(_, other)| read_by_row(other, row));
-    let seen = acknowledged(history, row) || read;
+    let seen = acknowledged(history, row) || row.value.is_some() && read;
     match row.result {
         _ if row.effect => true,
         RowResult::Admitted => seen,

@@ -97,6 +97,16 @@ fn causes_of_hand_overs() {
     assert_eq!(delete, Some(Property::HandOverByOutsideDelete));
 }
 
+/// Two holdings of one incarnation, as of a re-entrant acquire, are no overlap.
+#[test]
+fn one_tenure_does_not_overlap_itself() {
+    let mut story = Story::new();
+    story.acquire(1, 1);
+    story.acquire(1, 2);
+    let met = reached(&story.finish(), &BTreeMap::new());
+    assert_eq!(met.count(Property::Overlap), 0);
+}
+
 /// The control arm demands a contended hand-over, and nothing but fresh-accepted writes.
 #[test]
 fn control_arm_is_strict() {

@@ -106,6 +106,11 @@ impl Story {
         self.commit(cause, KeyChange::Delete, &key, created);
     }
 
+    /// Whether nobody is in the queue.
+    pub fn is_free(&self) -> bool {
+        self.queue.is_empty()
+    }
+
     pub fn expire(&mut self, client: u8) {
         self.dequeue(client, Cause::Expiry(i64::from(client) * 0x100));
     }

@@ -1,7 +1,7 @@
 //! What the verdicts rest on (D11). A failed assumption makes the verdicts that lean on it unknown.
 //!
-//! "Tokens are not forged" is not asked here: a token that is not its tenure's own is a violation of
-//! token order already.
+//! "Tokens are not forged" is not asked here: a token that is not its tenure's own is a violation
+//! of token order already.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -93,8 +93,8 @@ impl Checker for Assumptions {
     }
 
     fn check(&self, index: &Index<'_>) -> Finding {
-        let failures: Vec<String> =
-            failures(index).into_iter().map(|(a, why)| format!("{a}: {why}")).collect();
+        let failures = index.failed_assumptions().iter();
+        let failures: Vec<String> = failures.map(|(a, why)| format!("{a}: {why}")).collect();
         let verdict = match failures.is_empty() {
             true => Verdict::Pass,
             false => Verdict::Unknown(failures.join("; ")),

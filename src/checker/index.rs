@@ -1,8 +1,8 @@
 //! One pass over a history: what the checkers share.
 //!
-//! Holds the operations with their ends, the incarnations and tenures of each lock's queue (D1), the
-//! holdings with their incarnation and belief (D2, D3), and the rows of the apply log with their
-//! operation, rank and effect (D2, D4). Everything borrows from the history; positions in the
+//! Holds the operations with their ends, the incarnations and tenures of each lock's queue (D1),
+//! the holdings with their incarnation and belief (D2, D3), and the rows of the apply log with
+//! their operation, rank and effect (D2, D4). Everything borrows from the history; positions in the
 //! vectors stand for identities. Built by [`Index::new`] in `build.rs`.
 //!
 //! It leaves judging to the checkers: a history that breaks an assumption is still indexed.
@@ -11,6 +11,12 @@ mod build;
 mod effect;
 mod queue;
 
+use std::cell::OnceCell;
+
+use super::{
+    assumption::{self, Assumption},
+    class::{self, Classification},
+};
 use crate::history::{
     ApplyRow, Cause, Function, History, HoldingId, NodeName, OpId, OpKind, Outcome, RowResult,
 };
@@ -32,6 +38,38 @@ pub struct Index<'h> {
     pub rows: Vec<Row<'h>>,
     /// (operation, row), sorted: which rows an operation has.
     op_rows: Vec<(usize, usize)>,
+    /// Where each operation begins in `op_rows`, and where the last one ends.
+    op_rows_from: Vec<usize>,
+    ids: OpIds,
+    classification: OnceCell<Classification>,
+    failures: OnceCell<Vec<(Assumption, String)>>,
+}
+
+/// Positions of operations by their name: sorted, and as a rule dense.
+#[derive(Debug, Default)]
+struct OpIds(Vec<(OpId, usize)>);
+
+impl OpIds {
+    fn insert(&mut self, id: OpId, op: usize) {
+        // Names rise with the invocations, so this is a push at the end.
+        let at = self.0.partition_point(|(known, _)| *known < id);
+        match self.0.get_mut(at) {
+            Some(known) if known.0 == id => known.1 = op,
+            _ => self.0.insert(at, (id, op)),
+        }
+    }
+
+    fn position(&self, id: OpId) -> Option<usize> {
+        let (first, _) = self.0.first()?;
+        let guess = usize::try_from(id.0.checked_sub(first.0)?).ok()?;
+        match self.0.get(guess) {
+            Some((known, op)) if *known == id => Some(*op),
+            _ => {
+                let at = self.0.binary_search_by_key(&id, |(known, _)| *known).ok()?;
+                Some(self.0[at].1)
+            }
+        }
+    }
 }
 
 /// An operation of a client: all its attempts together.
@@ -228,11 +266,23 @@ impl<'h> Index<'h> {
 
     /// The rows of an operation, in apply order.
     pub fn rows_of(&self, op: usize) -> impl Iterator<Item = &Row<'h>> {
-        let from = self.op_rows.partition_point(|(of, _)| *of < op);
-        self.op_rows[from..]
-            .iter()
-            .take_while(move |(of, _)| *of == op)
-            .map(|(_, row)| &self.rows[*row])
+        let rows = self.op_rows_from[op]..self.op_rows_from[op + 1];
+        self.op_rows[rows].iter().map(|(_, row)| &self.rows[*row])
+    }
+
+    /// The position of the operation of this name.
+    pub fn op(&self, id: OpId) -> Option<usize> {
+        self.ids.position(id)
+    }
+
+    /// The classes of the writes (D4), computed once.
+    pub fn classification(&self) -> &Classification {
+        self.classification.get_or_init(|| class::classify(self))
+    }
+
+    /// Every assumption that fails (D11), and why; computed once.
+    pub fn failed_assumptions(&self) -> &[(Assumption, String)] {
+        self.failures.get_or_init(|| assumption::failures(self))
     }
 
     /// A holding in words: its client, its name, its rank.

@@ -6,9 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Checker, Classes, Finding, Index, Reached, Verdict, Violation, all,
-    assumption::{self, Assumption},
-    class::classify,
+    Assumption, Checker, Classes, Finding, Index, Reached, Verdict, Violation, all,
     reached::reached_in,
 };
 use crate::history::History;
@@ -42,12 +40,11 @@ impl Judgement {
 /// its index; a fault that it leaves out counts for no reached property.
 pub fn judge(history: &History, families: &BTreeMap<u32, &str>) -> Judgement {
     let index = Index::new(history);
-    let failures = assumption::failures(&index);
-    let weighed = |checker: &&dyn Checker| weigh(*checker, checker.check(&index), &failures);
+    let failures = index.failed_assumptions();
+    let weighed = |checker: &&dyn Checker| weigh(*checker, checker.check(&index), failures);
     let findings = all().iter().map(weighed).collect();
-    let classification = classify(&index);
-    let reached = reached_in(&index, &classification, families);
-    Judgement { findings, classes: classification.classes, reached }
+    let reached = reached_in(&index, families);
+    Judgement { findings, classes: index.classification().classes, reached }
 }
 
 fn weigh(

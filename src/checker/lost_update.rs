@@ -1,5 +1,5 @@
-//! Lost update (D8): between the fenced read that a write was computed from and that write, no other
-//! write of the key has its effect.
+//! Lost update (D8): between the fenced read that a write was computed from and that write, no
+//! other write of the key has its effect.
 //!
 //! Linearizability of a register does not imply it. If the values of a key are counters (each write
 //! is its read plus one, as `n` or `n:anything`), the final read must agree with the number of
@@ -12,7 +12,7 @@ use super::{
     assumption::Assumption,
     index::{Index, Op, Row},
 };
-use crate::history::{Function, OpId, Outcome, Reply};
+use crate::history::{Function, Outcome, Reply};
 
 const NAME: &str = "lost-update";
 
@@ -34,38 +34,21 @@ impl Checker for LostUpdate {
     }
 
     fn check(&self, index: &Index<'_>) -> Finding {
-        let ids = OpIds::new(index);
-        let (judged, violation) = overwritten(index, &ids);
-        let violation = violation.or_else(|| counters(index, &ids));
+        let (judged, violation) = overwritten(index);
+        let violation = violation.or_else(|| counters(index));
         Finding::of(NAME, judged, violation, "no read-modify-write had its effect")
-    }
-}
-
-/// Positions of operations by their name in the history.
-struct OpIds(Vec<(OpId, usize)>);
-
-impl OpIds {
-    fn new(index: &Index<'_>) -> Self {
-        let mut ids: Vec<_> = (0..).zip(&index.ops).map(|(at, op)| (op.id, at)).collect();
-        ids.sort_unstable();
-        OpIds(ids)
-    }
-
-    fn position(&self, id: OpId) -> Option<usize> {
-        let at = self.0.binary_search_by_key(&id, |(id, _)| *id).ok()?;
-        Some(self.0[at].1)
     }
 }
 
 /// The effective writes of each domain and key, in apply order.
 type WritesByKey<'i, 'h> = BTreeMap<(&'h str, &'h str), Vec<&'i Row<'h>>>;
 
-fn overwritten(index: &Index<'_>, ids: &OpIds) -> (u64, Option<Violation>) {
+fn overwritten(index: &Index<'_>) -> (u64, Option<Violation>) {
     let mut writes: WritesByKey<'_, '_> = BTreeMap::new();
     let mut judged = 0;
     for write in index.rows.iter().filter(|row| row.is_write() && row.effective) {
         let before = writes.entry((&write.row.domain, &write.row.key)).or_default();
-        if let Some(base) = base_of(index, ids, write) {
+        if let Some(base) = base_of(index, write) {
             judged += 1;
             let between = before.iter().rev().take_while(|other| base.row.index < other.row.index);
             // A write that its own resend repeats is the business of the request table (D7).
@@ -80,9 +63,9 @@ fn overwritten(index: &Index<'_>, ids: &OpIds) -> (u64, Option<Violation>) {
 }
 
 /// The row of the read whose answer the write was computed from.
-fn base_of<'i, 'h>(index: &'i Index<'h>, ids: &OpIds, write: &Row<'h>) -> Option<&'i Row<'h>> {
+fn base_of<'i, 'h>(index: &'i Index<'h>, write: &Row<'h>) -> Option<&'i Row<'h>> {
     let Function::Write { based_on: Some(base), .. } = index.ops[write.op?].f else { return None };
-    let base = ids.position(*base)?;
+    let base = index.op(*base)?;
     let answered = read_value(&index.ops[base])?;
     let reads = index.rows_of(base).filter(|read| {
         read.admitted()
@@ -108,7 +91,7 @@ fn lost_update(index: &Index<'_>, base: &Row<'_>, lost: &Row<'_>, write: &Row<'_
         row.holding.map_or_else(|| "nobody".to_owned(), |h| index.describe_holding(h))
     };
     let message = format!(
-        "the write of {:?} to {:?} by {} was overwritten by {:?} of {}, computed from a read before it",
+        "the write of {:?} to {:?} by {} was overwritten by {:?} of {}, computed from an older read",
         lost.row.value.as_deref().unwrap_or_default(),
         lost.row.key,
         by(lost),
@@ -126,13 +109,13 @@ struct Counter {
     unknown: i64,
 }
 
-fn counters(index: &Index<'_>, ids: &OpIds) -> Option<Violation> {
+fn counters(index: &Index<'_>) -> Option<Violation> {
     let mut counters: BTreeMap<(&str, &str), Counter> = BTreeMap::new();
     for op in &index.ops {
         match op.f {
             Function::Write { domain, key, value, based_on } => {
                 let counter = counters.entry((domain, key)).or_default();
-                let base = based_on.and_then(|base| read_value(&index.ops[ids.position(base)?]));
+                let base = based_on.and_then(|base| read_value(&index.ops[index.op(base)?]));
                 let base = base.and_then(|base| base.map_or(Some(0), count));
                 counter.broken |= base.is_none() || count(value) != base.map(|base| base + 1);
                 match op.end {

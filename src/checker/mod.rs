@@ -1,12 +1,13 @@
 //! The judge: a history goes in, verdicts come out.
 //!
-//! Each checker decides one property of `semantics.md`'s D4 to D9 from the truth in a history (etcd's
-//! commit log, the storage's apply log, what the clients were told), never from a guard's opinion.
-//! A checker is one file and one row in [`all`]. Checkers share one [`Index`] of the history, built
-//! in one pass; [`judge`](fn@judge) runs them all and weighs their verdicts against the assumptions.
+//! Each checker decides one property of D4 to D9 (`semantics.md`) from the truth in a history:
+//! etcd's commit log, the storage's apply log, what the clients were told; never from a guard's
+//! opinion. A checker is one file and one row in [`all`]. Checkers share one [`Index`] of the
+//! history, built in one pass; [`judge`](fn@judge) runs them all and weighs their verdicts against
+//! the assumptions.
 //!
 //! Pure functions over [`crate::history`]: no clock, no I/O, no randomness, so that an old history
-//! can be judged again. What happened at all (so that an empty run is no pass) is in [`reached`].
+//! can be judged again. What happened at all (so that an empty run is no pass) is in [`mod@reached`].
 
 pub mod assumption;
 pub mod class;

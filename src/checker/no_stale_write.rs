@@ -6,7 +6,7 @@
 use super::{
     Checker, Finding, Violation,
     assumption::Assumption,
-    class::{Class, Classification, classify, superseder},
+    class::{Class, Classification, superseder},
     index::{Index, Row},
 };
 
@@ -30,8 +30,8 @@ impl Checker for NoStaleWrite {
     }
 
     fn check(&self, index: &Index<'_>) -> Finding {
-        let classification = classify(index);
-        let violation = first_violation(index, &classification);
+        let classification = index.classification();
+        let violation = first_violation(index, classification);
         let judged = classification.classes.total();
         Finding::of(NAME, judged, violation, "no write of a holding reached the fence")
     }

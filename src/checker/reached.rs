@@ -1,8 +1,8 @@
-//! What happened in a history at all: counts of the properties that a suite must have met, so that a
-//! run in which nothing happened is no pass (D11).
+//! What happened in a history at all: counts of the properties that a suite must have met, so that
+//! a run in which nothing happened is no pass (D11).
 //!
-//! Faults are told by their family's name, which the caller takes from the plan: here only `suspend`
-//! and names that begin with `cut` mean something.
+//! Faults are told by their family's name, which the caller takes from the plan: here only
+//! `suspend` and names that begin with `cut` mean something.
 
 use std::{
     collections::BTreeMap,
@@ -12,10 +12,10 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    class::{Class, Classes, Classification, classify},
+    class::{Class, ClassedWrite, Classes},
     index::{Belief, Index},
 };
-use crate::history::History;
+use crate::history::{Function, History, Outcome};
 
 mod fault;
 mod hand_over;
@@ -170,21 +170,16 @@ pub fn control_arm(classes: &Classes, reached: &Reached) -> Result<(), String> {
 
 /// What happened in a history. `families` names the family of each fault of the plan by its index.
 pub fn reached(history: &History, families: &BTreeMap<u32, &str>) -> Reached {
-    let index = Index::new(history);
-    reached_in(&index, &classify(&index), families)
+    reached_in(&Index::new(history), families)
 }
 
 /// [`reached`] for those who have the index already.
-pub(super) fn reached_in(
-    index: &Index<'_>,
-    classification: &Classification,
-    families: &BTreeMap<u32, &str>,
-) -> Reached {
+pub(super) fn reached_in(index: &Index<'_>, families: &BTreeMap<u32, &str>) -> Reached {
     let mut reached = Reached::default();
+    let classification = index.classification();
     let classes = &classification.classes;
-    let by_read_only = |write: &&super::class::ClassedWrite| {
-        write.class == Class::StaleRefused && write.by_read_only
-    };
+    let by_read_only =
+        |write: &&ClassedWrite| write.class == Class::StaleRefused && write.by_read_only;
     reached.raise(Property::Overlap, overlaps(index));
     reached.raise(Property::StaleRefusedWrite, classes.stale_refused);
     reached.raise(
@@ -198,7 +193,7 @@ pub(super) fn reached_in(
     reached
 }
 
-/// Pairs of holdings of one lock, under different incarnations, that were believed in at one moment.
+/// Pairs of holdings of one lock, of different incarnations, that were believed in at one moment.
 fn overlaps(index: &Index<'_>) -> u64 {
     let mut beliefs: Vec<(Belief, usize, Option<usize>)> = index
         .holdings
@@ -218,7 +213,6 @@ fn overlaps(index: &Index<'_>) -> u64 {
 }
 
 fn unknown_outcomes(index: &Index<'_>, reached: &mut Reached) {
-    use crate::history::{Function, Outcome};
     for (at, op) in index.ops.iter().enumerate() {
         let unknown = matches!(op.end, None | Some((_, Outcome::Unknown(_))));
         if !unknown || !matches!(op.f, Function::Write { .. }) {

@@ -1,5 +1,5 @@
-//! Session honesty (D9), its part that needs the client's clock only: whenever the client's code says
-//! "held", its own monotonic clock shows less than the session's deadline.
+//! Session honesty (D9), its part that needs the client's clock only: whenever the client's code
+//! says "held", its own monotonic clock shows less than the session's deadline.
 //!
 //! That the deadline counts from the sending of the last acknowledged renewal is left to the
 //! session's own tests: a history does not hold the sendings.

@@ -109,8 +109,6 @@ impl<'a> Timeline<'a> {
 impl fmt::Display for Timeline<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let index = Index::new(self.history);
-        let ops: BTreeMap<OpId, usize> =
-            index.ops.iter().enumerate().map(|(at, op)| (op.id, at)).collect();
         let selected = self.selected(&index);
         let mut left_out = 0;
         for (event, kept) in selected.iter().zip(self.kept(&selected)) {
@@ -122,7 +120,7 @@ impl fmt::Display for Timeline<'_> {
             let mark = if self.evidence.contains(&event.seq) { '>' } else { ' ' };
             let seconds = event.at_ns / 1_000_000_000;
             let millis = event.at_ns / 1_000_000 % 1_000;
-            let text = words::describe(event, &index, &ops, &self.families);
+            let text = words::describe(event, &index, &self.families);
             writeln!(f, "{mark} {seconds:>5}.{millis:03} s  {:<9}  {text}", event.node)?;
         }
         gap(f, &mut left_out)

@@ -11,20 +11,15 @@ use crate::{
 };
 
 /// What the event says, without its time and node.
-pub(super) fn describe(
-    event: &Event,
-    index: &Index<'_>,
-    ops: &BTreeMap<OpId, usize>,
-    families: &BTreeMap<u32, &str>,
-) -> String {
+pub(super) fn describe(event: &Event, index: &Index<'_>, families: &BTreeMap<u32, &str>) -> String {
     match &event.kind {
         EventKind::Phase(phase) => format!("phase {}", phase_name(*phase)),
         EventKind::Invoke { holding, f, .. } => {
             let under = holding.map_or_else(String::new, |h| format!("  under {h}"));
             format!("{} asked{under}", function(f))
         }
-        EventKind::Return { op, outcome } => match ops.get(op) {
-            Some(&op) => returned(index, op, outcome),
+        EventKind::Return { op, outcome } => match index.op(*op) {
+            Some(op) => returned(index, op, outcome),
             None => format!("operation {} {}", op.0, ending(outcome)),
         },
         EventKind::LossNoticed { holding } => format!("notices that {holding} is lost"),
@@ -46,7 +41,7 @@ pub(super) fn describe(
         EventKind::Storage(Boundary::Answer { request, .. }) => {
             format!("request {request} is answered")
         }
-        EventKind::Apply(row) => applied(row, index, ops),
+        EventKind::Apply(row) => applied(row, index),
         EventKind::Fault { index, action } => {
             let family = families.get(index).map_or_else(String::new, |name| format!(" {name}"));
             format!("fault {index}{family} {}", fault_action(action))
@@ -120,7 +115,7 @@ fn committed(commit: &Commit) -> String {
     text
 }
 
-fn applied(row: &ApplyRow, index: &Index<'_>, ops: &BTreeMap<OpId, usize>) -> String {
+fn applied(row: &ApplyRow, index: &Index<'_>) -> String {
     let what = match (row.kind, row.value.as_deref()) {
         (OpKind::Read, _) => format!("read {}", row.key),
         (OpKind::Write, value) => format!("write {} = {}", row.key, value.unwrap_or("nothing")),
@@ -132,8 +127,8 @@ fn applied(row: &ApplyRow, index: &Index<'_>, ops: &BTreeMap<OpId, usize>) -> St
         RowResult::Rejected => "rejected",
     };
     let token = row.token.map_or_else(|| "no token".to_owned(), |token| format!("token {token}"));
-    let op = row.tag.and_then(|tag| ops.get(&OpId(tag)));
-    let by = op.map_or_else(String::new, |op| format!("  of {}", index.ops[*op].node));
+    let op = row.tag.and_then(|tag| index.op(OpId(tag)));
+    let by = op.map_or_else(String::new, |op| format!("  of {}", index.ops[op].node));
     format!("{what} {result}  {token}{by}")
 }
 

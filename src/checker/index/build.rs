@@ -3,9 +3,9 @@
 //! Events are taken in their order. What needs the whole history (which incarnation a holding has,
 //! what an operation's rows did) is settled once, after the pass.
 
-use std::collections::BTreeMap;
+use std::{cell::OnceCell, collections::BTreeMap};
 
-use super::{Belief, Holding, Index, Op, Row, effect, queue::Queues};
+use super::{Belief, Holding, Index, Op, OpIds, Row, effect, queue::Queues};
 use crate::history::{
     ApplyRow, Boundary, EventKind, Function, History, HoldingId, NodeName, OpId, Outcome, Reply,
 };
@@ -19,6 +19,7 @@ impl<'h> Index<'h> {
         }
         pass.settle_incarnations();
         let (mut rows, op_rows) = pass.rows();
+        let op_rows_from = starts(&op_rows, pass.ops.len());
         let mut index = Index {
             history,
             ops: pass.ops,
@@ -26,7 +27,11 @@ impl<'h> Index<'h> {
             locks: pass.queues.locks,
             incarnations: pass.queues.incarnations,
             rows: Vec::new(),
+            op_rows_from,
             op_rows,
+            ids: pass.ids,
+            classification: OnceCell::new(),
+            failures: OnceCell::new(),
         };
         effect::settle(&mut rows, &index.ops, &index.op_rows);
         index.rows = rows;
@@ -39,7 +44,7 @@ struct Pass<'h> {
     queues: Queues<'h>,
     ops: Vec<Op<'h>>,
     holdings: Vec<Holding<'h>>,
-    op_of: BTreeMap<OpId, usize>,
+    ids: OpIds,
     holding_of: BTreeMap<HoldingId, usize>,
     /// The lease of each client's last session.
     leases: BTreeMap<NodeName, i64>,
@@ -125,7 +130,7 @@ impl<'h> Pass<'h> {
             | Function::Write { .. }
             | Function::FinalRead { .. } => {}
         }
-        self.op_of.insert(id, op);
+        self.ids.insert(id, op);
         self.ops.push(Op { id, node, holding: of, f, invoke: seq, end: None });
     }
 
@@ -151,7 +156,7 @@ impl<'h> Pass<'h> {
     }
 
     fn end(&mut self, seq: u64, id: OpId, outcome: &'h Outcome) {
-        let Some(&op) = self.op_of.get(&id) else { return };
+        let Some(op) = self.ids.position(id) else { return };
         self.ops[op].end = Some((seq, outcome));
         match outcome {
             Outcome::Ok(Reply::Session { lease, .. }) => {
@@ -211,7 +216,7 @@ impl<'h> Pass<'h> {
         let mut op_rows = Vec::new();
         let mut rows = Vec::with_capacity(self.applied.len());
         for &(seq, row) in &self.applied {
-            let op = row.tag.and_then(|tag| self.op_of.get(&OpId(tag)).copied());
+            let op = row.tag.and_then(|tag| self.ids.position(OpId(tag)));
             if let Some(op) = op {
                 op_rows.push((op, rows.len()));
             }
@@ -233,6 +238,17 @@ impl<'h> Pass<'h> {
         op_rows.sort_unstable();
         (rows, op_rows)
     }
+}
+
+fn starts(op_rows: &[(usize, usize)], ops: usize) -> Vec<usize> {
+    let mut starts = vec![0; ops + 1];
+    for (op, _) in op_rows {
+        starts[op + 1] += 1;
+    }
+    for op in 0..ops {
+        starts[op + 1] += starts[op];
+    }
+    starts
 }
 
 fn boundary(events: &[(u32, u64, u64)], row: &ApplyRow) -> Option<u64> {

@@ -3,34 +3,47 @@
 //! A write had its effect if the storage's shell saw the data change, if it was acknowledged, or if
 //! its value was ever read. The last needs written values to be unique, which is an assumption.
 
-use std::cell::OnceCell;
-
 use super::{Op, Row};
 use crate::history::{OpKind, Outcome, Reply, RowResult};
 
-/// Every value that was read, with the boot in which a row answered it (0 if only a client told).
-struct ReadValues<'h>(Vec<(&'h str, u32)>);
+/// The values whose reading matters, sorted, each with the last boot in which a row answered it
+/// (0 if only a client told); `None` until it is seen.
+struct Asked<'h>(Vec<(&'h str, Option<u32>)>);
 
-impl<'h> ReadValues<'h> {
-    fn collect(rows: &[Row<'h>], ops: &[Op<'h>]) -> Self {
-        let by_rows = rows.iter().filter(|row| row.row.kind == OpKind::Read && row.admitted());
-        let by_rows = by_rows.filter_map(|row| Some((row.row.value.as_deref()?, row.row.boot)));
-        let by_ops = ops.iter().filter_map(|op| match op.end {
-            Some((_, Outcome::Ok(Reply::Value(Some(value))))) => Some((value.as_str(), 0)),
-            _ => None,
-        });
-        let mut values: Vec<_> = by_rows.chain(by_ops).collect();
+impl<'h> Asked<'h> {
+    fn new(mut values: Vec<&'h str>) -> Self {
         values.sort_unstable();
         values.dedup();
-        ReadValues(values)
+        Asked(values.into_iter().map(|value| (value, None)).collect())
     }
 
-    /// The last boot in which the value was read.
+    fn look_for_reads(&mut self, rows: &[Row<'h>], ops: &[Op<'h>]) {
+        if self.0.is_empty() {
+            return;
+        }
+        for op in ops {
+            if let Some((_, Outcome::Ok(Reply::Value(Some(value))))) = op.end {
+                self.see(value, 0);
+            }
+        }
+        for row in rows.iter().filter(|row| row.row.kind == OpKind::Read && row.admitted()) {
+            if let Some(value) = &row.row.value {
+                self.see(value, row.row.boot);
+            }
+        }
+    }
+
+    fn see(&mut self, value: &str, boot: u32) {
+        if let Ok(at) = self.0.binary_search_by_key(&value, |(asked, _)| asked) {
+            let seen = &mut self.0[at].1;
+            *seen = (*seen).max(Some(boot));
+        }
+    }
+
     fn last_boot(&self, value: Option<&str>) -> Option<u32> {
         let value = value?;
-        let after = self.0.partition_point(|(read, _)| *read <= value);
-        let (read, boot) = self.0[after.checked_sub(1)?];
-        (read == value).then_some(boot)
+        let at = self.0.binary_search_by_key(&value, |(asked, _)| asked).ok()?;
+        self.0[at].1
     }
 }
 
@@ -41,34 +54,30 @@ pub(super) fn settle(rows: &mut [Row<'_>], ops: &[Op<'_>], op_rows: &[(usize, us
         admitted[*op] += u32::from(rows[*row].admitted());
     }
     let last_boot = rows.iter().map(|row| row.row.boot).max().unwrap_or(0);
-    // Most histories decide without the values: they are gathered when first asked for.
-    let read = OnceCell::new();
-    let read = || read.get_or_init(|| ReadValues::collect(rows, ops));
-    let settled: Vec<(bool, bool)> = rows
-        .iter()
-        .map(|row| {
-            let told = row.op.is_some_and(|op| ops[op].is_ok());
-            let admitted = row.op.map_or(0, |op| admitted[op]);
-            let value = row.row.value.as_deref();
-            let seen = || told || read().last_boot(value).is_some();
-            let effective = match row.row.result {
-                _ if !row.is_write() => false,
-                _ if row.row.effect => true,
-                RowResult::Admitted => seen(),
-                // What a let-in attempt of the same operation did is not this row's effect.
-                RowResult::Refused | RowResult::Rejected => admitted == 0 && seen(),
-                RowResult::Replayed => false,
-            };
-            let boot = row.row.boot;
-            let recovered = || {
-                let alone = row.is_write() && admitted == 1 && boot < last_boot;
-                alone && read().last_boot(value) > Some(boot)
-            };
-            (effective, row.answer.is_some() || told || recovered())
-        })
-        .collect();
-    for (row, (effective, survives)) in rows.iter_mut().zip(settled) {
-        row.effective = effective;
-        row.survives = survives;
+    let told = |row: &Row<'_>| row.op.is_some_and(|op| ops[op].is_ok());
+    // Most writes are decided without their value; only the rest is looked for among the reads.
+    let undecided = |row: &&Row<'_>| {
+        let plain = (row.row.effect || told(row)) && row.row.boot == last_boot;
+        row.is_write() && !plain
+    };
+    let asked = rows.iter().filter(undecided).filter_map(|row| row.row.value.as_deref());
+    let mut asked = Asked::new(asked.collect());
+    asked.look_for_reads(rows, ops);
+    for row in rows {
+        let told = told(row);
+        let admitted = row.op.map_or(0, |op| admitted[op]);
+        let value = row.row.value.as_deref().filter(|_| row.is_write());
+        let read = asked.last_boot(value);
+        row.effective = match row.row.result {
+            _ if !row.is_write() => false,
+            _ if row.row.effect => true,
+            RowResult::Admitted => told || read.is_some(),
+            // What a let-in attempt of the same operation did is not this row's effect.
+            RowResult::Refused | RowResult::Rejected => admitted == 0 && (told || read.is_some()),
+            RowResult::Replayed => false,
+        };
+        let alone = row.is_write() && admitted == 1;
+        let recovered = alone && read > Some(row.row.boot);
+        row.survives = row.answer.is_some() || told || recovered;
     }
 }

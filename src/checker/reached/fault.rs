@@ -4,7 +4,7 @@
 //! A fault counts only if its recorded effect is above 0. Faults that the injector records on a
 //! client's node concern that client; those recorded on the nemesis may concern any.
 
-use std::collections::BTreeMap;
+use std::{cell::OnceCell, collections::BTreeMap};
 
 use super::{Property, Reached};
 use crate::{
@@ -28,8 +28,10 @@ struct Span<'a> {
 pub(super) fn count(index: &Index<'_>, families: &BTreeMap<u32, &str>, reached: &mut Reached) {
     let spans = spans(index, families);
     let effective = |span: &&Span<'_>| span.effect > 0;
-    let gaps = renewal_gaps(index);
-    for cut in spans.iter().filter(effective).filter(|span| span.family.starts_with("cut")) {
+    let cuts = spans.iter().filter(effective).filter(|span| span.family.starts_with("cut"));
+    let gaps = OnceCell::new();
+    for cut in cuts {
+        let gaps = gaps.get_or_init(|| renewal_gaps(index));
         let lost = gaps.iter().any(|(from, to)| *from < cut.to_ns && cut.from_ns < *to);
         reached.raise(Property::KeepAliveLostToCut, u64::from(lost));
     }
