@@ -1,6 +1,8 @@
 //! A storage of your own, with a check that looks right and is not: it compares tokens per key.
 //! Run it with `cargo run --release --example own_storage`.
 
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
 use std::{collections::BTreeMap, process::ExitCode};
 
 use leasehold::testing::{Answer, Check, StorageUnderTest, explain};
@@ -28,6 +30,7 @@ impl StorageUnderTest for PerKey {
     }
 }
 
+/// Status 0 if the harness caught the storage.
 pub fn main() -> ExitCode {
     let summary = match Check::new().storage(PerKey::default).seeds(0..300).run() {
         Ok(summary) => summary,

@@ -6,8 +6,8 @@ fn said(act: &Act, client: u8, text: &str) -> bool {
     act.lines.iter().any(|(who, line)| *who == client && line.starts_with(text))
 }
 
-/// However client 1 loses its lease, it is refused; client 2 is locked out by equality on its second
-/// run, and let in by order.
+/// However client 1 loses its lease, it is refused; client 2 is locked out by equality on its
+/// second run, and let in by order.
 #[test]
 fn every_act_ends_as_told() {
     for by in ["revoke", "expiry", "pause"] {

@@ -1,5 +1,5 @@
-//! The same seed gives the same run: in fresh threads, in other processes, with other jobs, with the
-//! log on. Debug against release is compared by CI, which has both builds.
+//! The same seed gives the same run: in fresh threads, in other processes, with other jobs, with
+//! the log on. Debug against release is compared by CI, which has both builds.
 //!
 //! What this does not prove: that code which was not reached in these runs is deterministic too.
 
@@ -54,12 +54,12 @@ fn hashes(jobs: &str, log: &str) -> Vec<String> {
     text.lines().filter(|line| line.starts_with("hash ")).map(str::to_owned).collect()
 }
 
-/// Two processes, one job or two, log off or at its most talkative: the same hash for each seed, and
-/// the same as in this process.
+/// Two processes, one job or two, log off or at its most talkative: the same hash for each seed,
+/// and the same as in this process.
 #[test]
 fn processes_jobs_and_log_levels_agree() {
-    let reference: Vec<String> =
-        SEEDS.map(|seed| format!("hash {seed} {}", run(seed).hash)).collect();
+    let line = |seed| format!("hash {seed} {}", run(seed).hash);
+    let reference: Vec<String> = SEEDS.map(line).collect();
     for (jobs, log) in [("1", "off"), ("2", "off"), ("2", "leasehold=trace")] {
         let printed = hashes(jobs, log);
         let differs = reference.iter().zip(&printed).find(|(a, b)| a != b);

@@ -7,6 +7,8 @@ use leasehold::{
 
 const SEEDS: std::ops::Range<u64> = 0..100;
 
+/// The first seed that it was caught in; said aloud, because it is a figure that people want.
+#[allow(clippy::print_stdout)]
 fn first_caught(summary: &Summary, checker: &str) -> u64 {
     let (runs, first) = summary.caught.get(checker).copied().unwrap_or_else(|| {
         panic!("{checker} caught nothing in {} runs: {:?}", summary.runs, summary.caught)

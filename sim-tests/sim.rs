@@ -5,8 +5,8 @@
 
 #[cfg(not(madsim))]
 compile_error!(
-    "the simulation tests need `--cfg madsim`: run plain `cargo test` with no RUSTFLAGS of your own \
-     (for the real build use `cargo test --test real` as the README says)"
+    "the simulation tests need `--cfg madsim`: run plain `cargo test` with no RUSTFLAGS of your \
+     own (for the real build use `--test real` as the README says)"
 );
 
 mod catalog;

@@ -5,9 +5,13 @@
 
 #[cfg(test)]
 mod contrib_tests;
+#[cfg(test)]
+mod net_tests;
 pub(crate) mod sim;
 #[cfg(test)]
 mod storage_tests;
+#[cfg(test)]
+mod time_tests;
 mod truth;
 
 use std::{

@@ -58,7 +58,7 @@ impl std::fmt::Debug for ExploreOptions {
 }
 
 /// One run and what the judge said of it.
-pub type Outcome = Result<Judged, (Case, RunError)>;
+pub type Outcome = Result<Judged, Box<(Case, RunError)>>;
 
 /// Runs a case and judges it.
 pub fn run_and_judge(case: &Case, storage: Option<&MakeStorage>) -> Outcome {
@@ -66,7 +66,7 @@ pub fn run_and_judge(case: &Case, storage: Option<&MakeStorage>) -> Outcome {
         Some(make) => runner::run_with(case, make.clone()),
         None => runner::run(case),
     };
-    run.map(judge).map_err(|error| (case.clone(), error))
+    run.map(judge).map_err(|error| Box::new((case.clone(), error)))
 }
 
 /// Runs all seeds. `progress` is told after each run, in the order of the seeds; `stop` ends the

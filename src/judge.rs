@@ -121,8 +121,8 @@ pub fn judge(run: Run) -> Judged {
     Judged { run, judgement, faults }
 }
 
-/// Without faults nothing out of the ordinary may happen (D11). It is a rule about the harness's own
-/// settings, so a run that breaks it is no violation of the lock but is not green either.
+/// Without faults nothing out of the ordinary may happen (D11). It is a rule about the harness's
+/// own settings, so a run that breaks it is no violation of the lock but is not green either.
 fn control_arm(judgement: &Judgement) -> Finding {
     let verdict = match checker::control_arm(&judgement.classes, &judgement.reached) {
         Ok(()) => Verdict::Pass,

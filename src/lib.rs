@@ -25,7 +25,7 @@
 //! | [`storage`] | the fenced key-value store, its server and client | boundary |
 //! | [`contrib`] | contrib/lock's client program | `concurrency`, `storage` |
 //! | `cluster` | the simulated nodes and the hands on them | all above |
-//! | [`fault`] `workload` [`checker`] | what harms, what works, what judges | `cluster`; `history` |
+//! | [`fault`] `workload` [`checker`] | what harms, works, judges | `cluster`; `history` |
 //! | [`scenario`] [`runner`] [`judge`] | bundles; one run; its verdict | all above |
 //! | [`explore`] [`report`] | many runs; a timeline | all above |
 //! | [`testing`] `cli` | `#[test]`s; the program | all above |

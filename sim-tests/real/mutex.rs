@@ -247,5 +247,6 @@ async fn waiter_outlives_a_compaction() {
     let revision = member.revision().await;
     client.compact(revision, None).await.expect("etcd serves");
     a.unlock().await.expect("held");
-    timeout(SECOND, b).await.expect("its turn").expect("no panic").expect("acquired");
+    let token = timeout(SECOND, b).await.expect("its turn").expect("no panic").expect("acquired");
+    assert!(token.get() > 0);
 }

@@ -29,6 +29,8 @@ const LAYERS: &[(&str, u8)] = &[
     ("workload", 6),
     ("checker", 6),
     ("bug", 6),
+    ("demo", 7),
+    ("judge", 7),
     ("scenario", 7),
     ("runner", 7),
     ("explore", 8),
@@ -45,14 +47,21 @@ const SIBLINGS: &[(&str, &str)] = &[
     // A case is a seed and a plan, so it holds both.
     ("case", "plan"),
     ("case", "seed"),
+    // A fault has a target, and a replay token the hash of its run.
+    ("plan", "history"),
+    ("case", "history"),
     // A delivery takes time, and a pause at a code point lasts some.
     ("net", "time"),
     ("point", "time"),
     // A workload brings the checkers that judge it, a known bug the one that must catch it.
     ("workload", "checker"),
     ("bug", "checker"),
-    // A run is a run of a scenario.
+    // A run is a run of a scenario, and is judged; the demo fails as a run does.
     ("runner", "scenario"),
+    ("judge", "runner"),
+    ("judge", "scenario"),
+    ("demo", "runner"),
+    ("demo", "scenario"),
     // The program's first file starts the command line.
     ("main", "cli"),
 ];
@@ -60,7 +69,8 @@ const SIBLINGS: &[(&str, &str)] = &[
 /// Modules that may name these of ours and no others, whatever the ranks say.
 const ONLY: &[(&str, &[&str])] = &[
     ("history", &[]),
-    ("case", &["plan", "seed"]),
+    ("plan", &["history"]),
+    ("case", &["history", "plan", "seed"]),
     ("checker", &["history"]),
     ("report", &["history", "checker", "plan"]),
 ];

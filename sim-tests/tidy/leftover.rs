@@ -71,7 +71,7 @@ impl<'ast> Visit<'ast> for InlineModules {
     }
 }
 
-/// Each test asserts something: itself, or through a function named `assert…`, `expect…`, `check…`.
+/// Each test asserts something: itself, or through a function named `assert…`, `expect…` or so.
 pub(super) fn tests_assert(source: &Source) -> Vec<Finding> {
     let silent = token::test_fns(&source.tokens).into_iter().filter(|test| {
         let expected = test.attributes.iter().any(|attribute| {

@@ -91,7 +91,7 @@ fn lost_update(index: &Index<'_>, base: &Row<'_>, lost: &Row<'_>, write: &Row<'_
         row.holding.map_or_else(|| "nobody".to_owned(), |h| index.describe_holding(h))
     };
     let message = format!(
-        "the write of {:?} to {:?} by {} was overwritten by {:?} of {}, computed from an older read",
+        "the write of {:?} to {:?} by {} was overwritten by {:?} of {}, made from an older read",
         lost.row.value.as_deref().unwrap_or_default(),
         lost.row.key,
         by(lost),

@@ -7,7 +7,7 @@
 //! the assumptions.
 //!
 //! Pure functions over [`crate::history`]: no clock, no I/O, no randomness, so that an old history
-//! can be judged again. What happened at all (so that an empty run is no pass) is in [`mod@reached`].
+//! can be judged again. What happened at all (so that an empty run is no pass): [`mod@reached`].
 
 pub mod assumption;
 pub mod class;

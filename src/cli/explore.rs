@@ -168,7 +168,8 @@ fn print_verdict(summary: &Summary) {
         ));
     }
     for property in summary.not_reached() {
-        out(format_args!("not met    {}: {} runs did not reach it", property.name(), summary.runs));
+        let (name, runs) = (property.name(), summary.runs);
+        out(format_args!("not met    {name}: {runs} runs did not reach it"));
     }
     if summary.interrupted {
         err(format_args!("interrupted: this is the sum so far"));
@@ -176,8 +177,8 @@ fn print_verdict(summary: &Summary) {
     let class = summary.class();
     if class == RunClass::Pass {
         out(format_args!(
-            "verdict    pass: {} runs; with 95 % confidence fewer than {:.3} % of the seeds of this \
-             profile fail (3/n)",
+            "verdict    pass: {} runs; with 95 % confidence fewer than {:.3} % of the seeds of \
+             this profile fail (3/n)",
             summary.runs,
             300.0 / summary.runs as f64
         ));

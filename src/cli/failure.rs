@@ -2,6 +2,7 @@
 
 use super::out;
 use crate::{
+    case::Case,
     checker::Verdict,
     explore::{Failure, replay_token},
     judge::Judged,
@@ -21,14 +22,14 @@ pub(super) fn print(failure: &Failure) {
         }
         Failure::Broken { case, error } => {
             out(format_args!("failure    seed {}: {error}", case.seed));
+            let Case { seed, scenario, options, .. } = &**case;
             out(format_args!(
-                "replay     leasehold explore --scenario {} --guard {} --token {} --clients {} --seeds {}..{}",
-                case.scenario,
-                case.options.guard,
-                case.options.token,
-                case.options.clients,
-                case.seed,
-                case.seed.0 + 1
+                "replay     leasehold explore --scenario {scenario} --guard {} --token {} \
+                 --clients {} --seeds {seed}..{}",
+                options.guard,
+                options.token,
+                options.clients,
+                seed.0 + 1
             ));
         }
     }

@@ -127,8 +127,8 @@ fn dispatch(command: Command) -> u8 {
         Command::Replay(_) => "replay",
     };
     usage(format_args!(
-        "`{name}` runs in simulation only and this is the real build: use `cargo run --release -- {name}` \
-         without RUSTFLAGS of your own"
+        "`{name}` runs in simulation only and this is the real build: use \
+         `cargo run --release -- {name}` without RUSTFLAGS of your own"
     ))
 }
 

@@ -12,13 +12,15 @@ pub(super) fn run(arguments: &ReplayArguments) -> u8 {
     };
     let judged = match run_and_judge(&token.case, None) {
         Ok(judged) => judged,
-        Err((_, RunError::Case(error))) => {
-            return usage(format_args!("the token names something this build lacks: {error}"));
-        }
-        Err((_, RunError::Harness(error))) => {
-            err(format_args!("error: {error}"));
-            return RunClass::HarnessError.exit_status();
-        }
+        Err(broken) => match broken.1 {
+            RunError::Case(error) => {
+                return usage(format_args!("the token names something this build lacks: {error}"));
+            }
+            RunError::Harness(error) => {
+                err(format_args!("error: {error}"));
+                return RunClass::HarnessError.exit_status();
+            }
+        },
     };
     let sentences = judged.fault_sentences();
     let faults = sentences.iter().map(|(index, text)| (*index, text.as_str())).collect();

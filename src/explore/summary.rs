@@ -125,8 +125,9 @@ impl Summary {
         self.last_hash = outcome.as_ref().ok().map(|j| (j.run.case.seed, j.run.hash));
         let failure = match outcome {
             Ok(judged) => self.add_judged(judged),
-            Err((case, error)) => {
+            Err(broken) => {
                 self.harness_errors += 1;
+                let (case, error) = *broken;
                 Some(Failure::Broken { case: Box::new(case), error: error.to_string() })
             }
         };

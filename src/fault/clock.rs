@@ -6,7 +6,7 @@ use crate::plan::FaultKind;
 pub(super) const RATE: Family = Family {
     name: "clock-rate",
     help: "a node's monotonic clock, and all its timers, run at 0.5 to 2 times true time",
-    effect: "readings of the clock while its rate was off",
+    effect: "sleeps that ran on the clock while its rate was off",
     weight: 3,
     length_ms: (1000, 12_000),
     colour: "#2563eb",

@@ -142,6 +142,10 @@ impl Injector {
 
     fn record(&self, index: u32, action: FaultAction) {
         tracing::debug!(fault = index, ?action, "{}", self.faults[index as usize]);
-        self.cluster.record(NodeName::Nemesis, EventKind::Fault { index, action });
+        // On the client that it touches, so that the judge knows whose loss it explains.
+        let nodes = self.faults[index as usize].kind.nodes();
+        let client = nodes.into_iter().find(|node| matches!(node, NodeName::Client(_)));
+        let node = client.unwrap_or(NodeName::Nemesis);
+        self.cluster.record(node, EventKind::Fault { index, action });
     }
 }

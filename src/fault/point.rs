@@ -6,8 +6,8 @@ use crate::{
     point::{Pending, PointSim},
 };
 
-/// The points that a drawn plan may name: those that a client passes. The windows between a check
-/// and the write that relies on it come first, and more than once, so that they are drawn more often.
+/// The points that a drawn plan may name: those that a client passes. The window between a check
+/// and the write that relies on it stands here more than once, so that it is drawn more often.
 pub const POINTS: [&str; 12] = [
     "client.before_write",
     "client.before_write",

@@ -11,12 +11,15 @@ pub mod apply;
 pub mod codec;
 pub mod commit;
 pub mod event;
+#[cfg(feature = "harness")]
 pub mod hash;
 pub mod op;
+#[cfg(feature = "harness")]
 pub mod recorder;
 
 pub use apply::{ApplyRow, Boundary, OpKind, RequestId, RowResult};
 pub use commit::{Cause, Commit, KeyChange, KeyEvent, LeaseChange, LeaseEvent};
 pub use event::{Event, EventKind, FaultAction, History, NodeName, Phase};
 pub use op::{Function, HoldingId, OpId, Outcome, Reply};
+#[cfg(feature = "harness")]
 pub use recorder::Recorder;

@@ -137,6 +137,3 @@ impl Inner {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

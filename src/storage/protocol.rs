@@ -220,8 +220,8 @@ mod tests {
     #[test]
     fn answers_are_escaped_as_go_does_it() {
         let answer = Response::ok("<a>&\u{2028}\u{2029}\"\\\n\u{1}é\u{1f511}".into(), i64::MIN);
-        let expected = "{\"val\":\"\\u003ca\\u003e\\u0026\\u2028\\u2029\\\"\\\\\\n\\u0001é\u{1f511}\
-                        \",\"version\":-9223372036854775808,\"err\":\"\"}";
+        let expected = "{\"val\":\"\\u003ca\\u003e\\u0026\\u2028\\u2029\\\"\\\\\\n\\u0001\
+                        é\u{1f511}\",\"version\":-9223372036854775808,\"err\":\"\"}";
         assert_eq!(String::from_utf8(answer.encode()).unwrap(), expected);
         assert_eq!(Response::decode(&answer.encode()).unwrap(), answer);
     }

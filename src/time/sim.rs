@@ -1,8 +1,8 @@
 //! The simulated clocks, and the futures that wait on them.
 //!
-//! A sleep arms one timer of the runtime for its deadline and re-arms it only when the clock of its
-//! node changes. The runtime's timers cannot be cancelled, so a dropped sleep leaves one behind that
-//! wakes nobody.
+//! A sleep arms one timer of the runtime for its deadline and re-arms it only when the clock of
+//! its node changes. The runtime's timers cannot be cancelled, so a dropped sleep leaves one behind
+//! that wakes nobody.
 
 mod clock;
 mod instant;
@@ -46,6 +46,3 @@ pub(crate) fn stamp(out: &mut dyn std::fmt::Write) -> std::fmt::Result {
     let (name, local) = ClockSim::current().peek(madsim::plugin::node());
     write!(out, "{:12.6} {name:<9} {:12.6}", now.as_secs_f64(), local.as_secs_f64())
 }
-
-#[cfg(test)]
-mod tests;

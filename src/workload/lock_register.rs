@@ -1,8 +1,8 @@
 //! `lock_register`: acquire, enter, read-modify-write two keys under the token, release.
 //!
-//! It is what a careful user of an etcd lock does: it enters before it relies on any state, asks its
-//! session before each write whether the lock is still held, and gives up when it is not. The window
-//! between that question and the write is the one that only fencing can close.
+//! It is what a careful user of an etcd lock does: it enters before it relies on any state, asks
+//! its session before each write whether the lock is still held, and gives up when it is not. The
+//! window between that question and the write is the one that only fencing can close.
 
 use std::time::Duration;
 
@@ -231,8 +231,8 @@ async fn write(
     based_on: OpId,
     base: Option<&str>,
 ) -> Result<OpId, StorageError> {
-    let count = base.and_then(|value| value.split(' ').next()?.parse().ok()).unwrap_or(0u64) + 1;
-    let value = format!("{count} {holding} {key} at {}", time::wall_ms());
+    let count = base.and_then(|value| value.split(':').next()?.parse().ok()).unwrap_or(0u64) + 1;
+    let value = format!("{count}:{holding} {key} at {}", time::wall_ms());
     let f = Function::Write {
         domain: DOMAIN.into(),
         key: key.into(),

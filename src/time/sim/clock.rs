@@ -28,7 +28,7 @@ pub(crate) struct ClockSim {
 /// How often a node has used a clock that was not true: the effect of clock faults.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ClockEffect {
-    /// Readings of the monotonic clock while its rate was not 1.
+    /// Sleeps that were looked at while the rate of the monotonic clock was not 1.
     pub(crate) rated: u64,
     /// Readings of the wall clock while it was off.
     pub(crate) offset: u64,
@@ -151,10 +151,7 @@ impl ClockSim {
 
     /// The node's monotonic clock.
     pub(crate) fn local(&self, node: NodeId) -> Duration {
-        self.with(node, |clock, now| {
-            clock.effect.rated += u64::from(clock.rate_permille != TRUE_RATE);
-            clock.local(now)
-        })
+        self.with(node, |clock, now| clock.local(now))
     }
 
     /// The node's wall clock, in milliseconds since the Unix epoch: a fixed day plus its offset.
@@ -231,7 +228,12 @@ impl ClockSim {
     }
 
     pub(super) fn true_time_of(&self, node: NodeId, local: Duration) -> Option<Duration> {
-        self.with(node, |clock, _| clock.true_time_of(local))
+        self.with(node, |clock, _| {
+            // Counted here and not where the clock is read: a log line may read it too, and the log
+            // must not change what a run records.
+            clock.effect.rated += u64::from(clock.rate_permille != TRUE_RATE);
+            clock.true_time_of(local)
+        })
     }
 
     pub(super) fn add_sleeper(

@@ -4,8 +4,15 @@ use std::time::Duration;
 
 use madsim::{runtime::Handle, task::NodeId};
 
-use super::{ClockSim, Instant, interval, sleep, timeout, true_ns, wall_ms};
-use crate::{cluster::sim, seed::Seed};
+use super::sim;
+use crate::{
+    seed::Seed,
+    time::{
+        Instant, interval,
+        sim::{ClockSim, true_ns},
+        sleep, timeout, wall_ms,
+    },
+};
 
 fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)

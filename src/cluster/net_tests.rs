@@ -1,13 +1,13 @@
-//! The network: each test harms a link and looks at what arrives, and when.
+//! The network, from inside nodes: each test harms a link and looks at what arrives, and when.
 
 use std::{io, time::Duration};
 
 use madsim::{runtime::Handle, task::NodeId};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::{MessageListener, MessageStream, NetSim, TcpListener, TcpStream};
+use super::sim;
 use crate::{
-    cluster::sim,
+    net::{MessageListener, MessageStream, NetSim, TcpListener, TcpStream},
     seed::Seed,
     time::{sim::true_ns, sleep, timeout},
 };
