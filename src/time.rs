@@ -15,8 +15,7 @@ pub(crate) mod sim;
 
 #[cfg(not(madsim))]
 pub use real::*;
-#[cfg(madsim)]
-#[cfg_attr(not(feature = "cli"), allow(unused_imports))]
+#[cfg(all(madsim, feature = "cli"))]
 pub(crate) use sim::stamp;
 #[cfg(madsim)]
 pub use sim::{

@@ -13,6 +13,7 @@ pub fn wall_ms() -> i64 {
 }
 
 /// Writes what a log line begins with: seconds of wall time since the Unix epoch.
+#[cfg(feature = "cli")]
 pub(crate) fn stamp(out: &mut dyn std::fmt::Write) -> std::fmt::Result {
     let ms = wall_ms();
     write!(out, "{}.{:03}", ms / 1000, ms % 1000)

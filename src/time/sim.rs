@@ -38,6 +38,7 @@ impl LocalClock {
 }
 
 /// Writes what a log line begins with: true time, the node, and the node's own clock.
+#[cfg(feature = "cli")]
 pub(crate) fn stamp(out: &mut dyn std::fmt::Write) -> std::fmt::Result {
     let Some(time) = madsim::time::TimeHandle::try_current() else {
         return out.write_str("     -      ");
