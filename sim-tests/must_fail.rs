@@ -1,7 +1,9 @@
 //! Schemes that do not hold: the harness must catch them, by the checker named for it.
 
 use leasehold::{
+    checker::{self, Index, Verdict},
     explore::{Failure, Summary},
+    history::{Event, EventKind},
     testing::Check,
 };
 
@@ -45,6 +47,53 @@ fn order_on_lease_ids_is_caught() {
     let summary = Check::new().token("lease").seeds(SEEDS).run().unwrap();
     first_caught(&summary, "token-order");
     assert_eq!(summary.harness_errors, 0);
+}
+
+/// The boundary of D4 in a real run: the one late write that was let in without a fence is a
+/// violation where it stands, after the newer tenure's first operation; the same write just before
+/// that operation is ordered before the tenure, and passes.
+#[test]
+fn a_late_write_is_judged_by_the_first_newer_operation() {
+    let summary = Check::new().guard("unfenced").seeds(SEEDS).run().unwrap();
+    let checker = checker::by_name("no-stale-write").expect("a checker of the catalog");
+    let one_late_write = summary.failures.iter().find_map(|failure| match failure {
+        Failure::Judged(judged) if judged.judgement.classes.stale_accepted == 1 => Some(judged),
+        _ => None,
+    });
+    let mut history = one_late_write.expect("a run with one stale write").run.history.clone();
+    let verdict = checker.check(&Index::new(&history)).verdict;
+    let violation = verdict.violation().expect("the write came after").clone();
+    let row_of = |event: &Event| match &event.kind {
+        EventKind::Apply(row) => Some(row.clone()),
+        _ => None,
+    };
+    let rows: Vec<u64> = violation
+        .events
+        .iter()
+        .copied()
+        .filter(|seq| row_of(&history.events[*seq as usize]).is_some())
+        .collect();
+    let [newer, late] = rows.as_slice() else { panic!("{violation:?}") };
+    // The first operation of any newer tenure: the evidence names the one of the highest rank.
+    let rank = |token: Option<i64>| token.unwrap_or_default();
+    let late_row = row_of(&history.events[*late as usize]).expect("a row");
+    let first = history.events[..=*newer as usize]
+        .iter()
+        .find(|event| row_of(event).is_some_and(|row| rank(row.token) > rank(late_row.token)));
+    let first = first.expect("the newer operation is one").seq as usize;
+    let event = history.events.remove(*late as usize);
+    history.events.insert(first, event);
+    let mut applied = 0;
+    for (seq, event) in (0..).zip(&mut history.events) {
+        event.seq = seq;
+        if let EventKind::Apply(row) = &mut event.kind {
+            applied += 1;
+            row.index = applied;
+        }
+    }
+    let moved = Index::new(&history);
+    assert_eq!(checker.check(&moved).verdict, Verdict::Pass);
+    assert_eq!(moved.classification().classes.stale_accepted, 0);
 }
 
 /// Without a fence, but without faults too: nothing is caught, so it is the faults that show it.

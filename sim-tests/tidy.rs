@@ -36,6 +36,7 @@ const RULES: &[Rule] = &[
     Rule { name: "cfg", check: place::cfg_madsim },
     Rule { name: "select", check: place::select_biased },
     Rule { name: "hash", check: place::hash_collections },
+    Rule { name: "watch", check: place::watch_channels },
     Rule { name: "static", check: place::mutable_statics },
     Rule { name: "clock", check: outside::clock_and_random },
     Rule { name: "net", check: outside::network },

@@ -90,6 +90,8 @@ const DETERMINISM: &[Case] = &[
     case("hash", "src/etcd/a.rs", "use std::collections::{BTreeMap, HashMap};", &[1]),
     case("hash", "src/etcd/a.rs", "fn f() { vec![HashSet::new()] }", &[1]),
     case("hash", "src/etcd/a.rs", "//! HashMap\nuse std::collections::BTreeMap;", &[]),
+    case("watch", "src/storage/server.rs", "use tokio::sync::{Semaphore, watch};", &[1]),
+    case("watch", "src/storage/server.rs", "use tokio::sync::{Notify, Semaphore};", &[]),
     case("hash", "sim-tests/a.rs", "use std::collections::HashMap;", &[]),
     case("static", "src/etcd/a.rs", "static mut N: u32 = 0;", &[1]),
     case(

@@ -65,6 +65,18 @@ pub(super) fn hash_collections(source: &Source) -> Vec<Finding> {
     findings
 }
 
+/// No channel that wakes its receivers in an order drawn from the process: tokio's `watch` spreads
+/// them over lists that it picks by a generator of its own, so equal seeds give unequal runs.
+pub(super) fn watch_channels(source: &Source) -> Vec<Finding> {
+    let is_watch = |name: &path::Named| {
+        let segments: Vec<&str> = name.segments.iter().map(String::as_str).collect();
+        source.in_src() && segments.starts_with(&["tokio", "sync", "watch"])
+    };
+    let what = "tokio's `watch` wakes in an order drawn per process; use Notify beside a value";
+    let names = path::named(source).into_iter().filter(is_watch);
+    names.map(|name| source.finding("watch", name.line, what.to_string())).collect()
+}
+
 /// No process-global state: runs share a process, and would read each other's.
 pub(super) fn mutable_statics(source: &Source) -> Vec<Finding> {
     if !source.in_src() || source.is_within(&["cli"]) {
