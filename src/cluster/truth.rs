@@ -39,6 +39,8 @@ impl ApplyLog for Truth {
     }
 
     fn applied(&self, row: ApplyRow) {
+        let (kind, result) = (row.kind, row.result);
+        tracing::debug!(key = row.key, token = row.token, ?kind, ?result, "applied");
         self.record(EventKind::Apply(row));
     }
 }

@@ -89,12 +89,14 @@ impl Process {
     /// Records the start of an operation.
     pub(crate) fn invoke(&self, holding: Option<HoldingId>, f: Function) -> OpId {
         let op = self.ids.op();
+        tracing::debug!(op = op.0, ?holding, ?f, "asks");
         self.record(EventKind::Invoke { op, holding, f });
         op
     }
 
     /// Records the end of an operation.
     pub(crate) fn finish(&self, op: OpId, outcome: Outcome) {
+        tracing::debug!(op = op.0, ?outcome, "is told");
         self.record(EventKind::Return { op, outcome });
     }
 
