@@ -33,7 +33,7 @@ use crate::{
     etcd::server::{self as etcd_server, MemberOptions, MemberState},
     history::{EventKind, NodeName, Recorder},
     net::{NetSim, TcpListener},
-    seed::Seed,
+    seed::{Seed, Stream},
     storage::{self, Service, ServiceOptions, StateMachine},
     time::sim::{ClockSim, true_ns},
 };
@@ -71,6 +71,8 @@ struct Inner {
     service: Arc<Service>,
     net: Arc<NetSim>,
     clocks: Arc<ClockSim>,
+    /// The network's random numbers: how many were drawn belongs into the run hash.
+    draws: Arc<Mutex<Stream>>,
     /// How many faults hold a node; it goes on when there is none left.
     held: RefCell<BTreeMap<NodeName, u32>>,
     down: RefCell<BTreeMap<NodeName, bool>>,
@@ -90,7 +92,8 @@ impl Cluster {
             ClockSim::current().set_name(node.id(), name.to_string());
             nodes.insert(name, node.id());
         }
-        configure_net(&net, seed, options.latency, &recorder);
+        let stream = seed.stream("net");
+        let draws = configure_net(&net, stream, options.latency, &nodes, &recorder);
         let truth = |node| Arc::new(Truth::new(recorder.clone(), node));
         let service_options = ServiceOptions::default();
         let service = Service::new(options.storage, truth(NodeName::Storage), service_options);
@@ -103,6 +106,7 @@ impl Cluster {
                 service: Arc::new(service),
                 net,
                 clocks: ClockSim::current(),
+                draws,
                 held: RefCell::default(),
                 down: RefCell::default(),
             }),
@@ -244,6 +248,8 @@ impl Cluster {
             self.inner.handle.kill(*id);
         }
         madsim::time::sleep(Duration::from_millis(10)).await;
+        let draws = self.inner.draws.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        self.inner.recorder.mix("draws net", &[draws.draws()]);
     }
 }
 
@@ -264,15 +270,26 @@ fn address(node: NodeName) -> IpAddr {
     Ipv4Addr::new(10, 0, net, host).into()
 }
 
-fn configure_net(net: &NetSim, seed: Seed, latency: (Duration, Duration), recorder: &Recorder) {
-    let stream = Arc::new(Mutex::new(seed.stream("net")));
+/// Gives the network its random numbers, and the run hash its deliveries. The stream is given back
+/// so that its draws can be counted at the end.
+fn configure_net(
+    net: &NetSim,
+    stream: Stream,
+    latency: (Duration, Duration),
+    nodes: &BTreeMap<NodeName, NodeId>,
+    recorder: &Recorder,
+) -> Arc<Mutex<Stream>> {
+    let stream = Arc::new(Mutex::new(stream));
+    let drawn = stream.clone();
     let below =
-        Box::new(move |n| stream.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).below(n));
+        Box::new(move |n| drawn.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).below(n));
     let recorder = recorder.clone();
+    // The order of names stands for the nodes: the runtime's ids are its own affair.
+    let places: BTreeMap<NodeId, u64> = nodes.values().copied().zip(0..).collect();
     let told = Arc::new(move |src: NodeId, dst: NodeId, connection, size, at| {
-        // Node ids count from 1 in the order of creation, which is ours.
-        let ends = [&src, &dst].map(|id| id.to_string().parse().unwrap_or(u64::MAX));
-        recorder.mix("delivery", &[ends[0], ends[1], connection, size, at]);
+        let place = |id| places.get(&id).copied().unwrap_or(u64::MAX);
+        recorder.mix("delivery", &[place(src), place(dst), connection, size, at]);
     });
     net.configure(below, latency, told);
+    stream
 }

@@ -15,10 +15,19 @@ pub struct Recorder {
     inner: Arc<Mutex<Inner>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Inner {
     events: Vec<Event>,
     hasher: RunHasher,
+}
+
+/// A run has some thousands of events: room for them at once saves copying them as the list grows.
+const EVENTS_USUAL: usize = 4096;
+
+impl Default for Inner {
+    fn default() -> Self {
+        Inner { events: Vec::with_capacity(EVENTS_USUAL), hasher: RunHasher::default() }
+    }
 }
 
 impl Recorder {

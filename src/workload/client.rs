@@ -86,6 +86,11 @@ impl Process {
         self.recorder.record(true_ns(), self.node, kind);
     }
 
+    /// The life is over: how often it drew belongs into the run hash.
+    pub(crate) fn finish_life(&self) {
+        self.recorder.mix("draws client", &[self.stream.draws()]);
+    }
+
     /// Records the start of an operation.
     pub(crate) fn invoke(&self, holding: Option<HoldingId>, f: Function) -> OpId {
         let op = self.ids.op();

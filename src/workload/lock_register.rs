@@ -62,6 +62,7 @@ async fn run(mut process: Process) {
         }
         close_session(&mut process, &session).await;
     }
+    process.finish_life();
 }
 
 const fn ms(ms: u64) -> Duration {
