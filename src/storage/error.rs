@@ -1,6 +1,6 @@
 //! What goes wrong for a storage client, and whether that proves that nothing happened.
 //!
-//! All outcomes are decided here and nowhere else: [`settle`] for an answer, and
+//! All outcomes are decided here and nowhere else: `settle` for an answer, and
 //! [`StorageError::definiteness`] for an error.
 
 use std::{io, time::Duration};
