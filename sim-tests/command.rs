@@ -17,7 +17,7 @@ fn text(bytes: &[u8]) -> String {
 /// Every bad request ends with status 2 and exactly one line, which names what is wrong.
 #[test]
 fn bad_requests_get_one_line_and_status_2() {
-    let cases: [(&[&str], &str); 15] = [
+    let cases: [(&[&str], &str); 18] = [
         (&["explore", "--scenario", "nope"], "unknown scenario \"nope\": choose one of"),
         (&["explore", "--guard", "strict"], "unknown guard \"strict\": choose one of"),
         (&["explore", "--token", "uuid"], "unknown token \"uuid\": choose one of"),
@@ -26,7 +26,10 @@ fn bad_requests_get_one_line_and_status_2() {
         (&["explore", "--seeds", "ten"], "--seeds is \"ten\""),
         (&["explore", "--seeds", "-1"], "--seeds"),
         (&["explore", "--clients", "0"], "clients is 0, expected 1 to"),
-        (&["explore", "--clients", "300"], "--clients"),
+        (&["explore", "--clients", "300"], "--clients is 300, expected 1 to"),
+        (&["explore", "--clients", "-1"], "--clients is -1, expected 1 to"),
+        (&[], "no command given"),
+        (&["replay"], "<TOKEN>"),
         (&["explore", "--jobs", "0"], "--jobs is 0, expected 1 to"),
         (&["explore", "--frobnicate"], "--frobnicate"),
         (&["replay", "lh1.AAAA"], "broken replay token"),
@@ -75,6 +78,16 @@ fn a_violation_is_told_and_replayed() {
     let shown = text(&replay.stdout);
     assert_eq!(replay.status.code(), Some(1), "{shown}");
     assert!(shown.contains(": the same run"), "{shown}");
+}
+
+/// A range that ends at the greatest number ends.
+#[test]
+fn the_last_seed_is_a_seed() {
+    let range = format!("{}..{}", u64::MAX - 2, u64::MAX);
+    let output = leasehold(&["explore", "--seeds", &range, "--jobs", "3", "--hashes"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let hashes = text(&output.stdout).lines().filter(|line| line.starts_with("hash ")).count();
+    assert_eq!(hashes, 2);
 }
 
 /// The same seeds in another split give the same sums.

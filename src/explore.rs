@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// A panicked run leaks its memory: after so many of them there is no point in going on.
-const HARNESS_ERRORS_MAX: u64 = 10;
+pub const HARNESS_ERRORS_MAX: u64 = 10;
 /// More jobs than this are refused.
 pub const JOBS_MAX: usize = 1024;
 
@@ -77,12 +77,17 @@ pub fn explore(
     mut progress: impl FnMut(&Summary),
 ) -> Result<Summary, ChoiceError> {
     let scenario = scenario::find(&options.scenario)?;
+    if options.seeds.is_empty() {
+        let std::ops::Range { start, end } = options.seeds;
+        return Err(ChoiceError::Seeds { start, end });
+    }
     let first = scenario.case(Seed(options.seeds.start), options.options.clone());
     scenario::resolve(&first)?;
     let mut summary =
         Summary::new(first.scenario.clone(), options.options.clone(), !scenario.control);
     summary.own_storage = options.storage.is_some();
-    let next = AtomicU64::new(options.seeds.start);
+    let count = options.seeds.end.saturating_sub(options.seeds.start);
+    let next = AtomicU64::new(0);
     let done = AtomicBool::new(false);
     let over = || done.load(Ordering::Relaxed) || stop.load(Ordering::Relaxed);
     let (results, incoming) = mpsc::sync_channel::<(u64, Outcome)>(64);
@@ -91,10 +96,12 @@ pub fn explore(
             let (results, next) = (results.clone(), &next);
             scope.spawn(move || {
                 while !over() {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= options.seeds.end {
+                    // Places and not seeds are counted: a range may end at the greatest number.
+                    let place = next.fetch_add(1, Ordering::Relaxed);
+                    if place >= count {
                         return;
                     }
+                    let seed = options.seeds.start + place;
                     let case = scenario.case(Seed(seed), options.options.clone());
                     let outcome = run_and_judge(&case, options.storage.as_ref());
                     if results.send((seed, outcome)).is_err() {

@@ -16,6 +16,9 @@ pub const FAULTS_MAX: usize = 256;
 /// No fault lasts longer.
 pub const LENGTH_MAX: Duration = Duration::from_secs(600);
 
+/// No wall clock is further off, in milliseconds: a day.
+const OFFSET_MS_MAX: i64 = 86_400_000;
+
 /// Faults, in order of their start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
@@ -127,8 +130,18 @@ impl Plan {
         if self.faults.len() > FAULTS_MAX {
             return Err(PlanError::TooMany { found: self.faults.len() });
         }
+        let mut before = 0;
         for (index, fault) in self.faults.iter().enumerate() {
             fault.validate(index, clients)?;
+            if fault.start_ms < before {
+                return Err(PlanError::Field {
+                    index,
+                    field: "start_ms",
+                    value: fault.start_ms.to_string(),
+                    expected: "no less than that of the fault before it",
+                });
+            }
+            before = fault.start_ms;
         }
         Ok(())
     }
@@ -160,7 +173,7 @@ impl Fault {
                 NodeName::Nemesis => false,
                 NodeName::Etcd(n) => n == 1,
                 NodeName::Storage => true,
-                NodeName::Client(n) => n <= clients,
+                NodeName::Client(n) => (1..=clients).contains(&n),
             };
             if !known {
                 let expected = "a node of this case: etcd-1, storage, or one of its clients";
@@ -171,8 +184,19 @@ impl Fault {
             FaultKind::ClockRate { permille, .. } if !(100..=10_000).contains(permille) => {
                 fail("permille", permille.to_string(), "100 to 10000")
             }
-            FaultKind::PointPause { occurrence: 0, .. } => {
-                fail("occurrence", "0".into(), "1 or more")
+            FaultKind::PointPause { occurrence, .. } if !(1..=1000).contains(occurrence) => {
+                fail("occurrence", occurrence.to_string(), "1 to 1000")
+            }
+            FaultKind::PointPause { point, .. } if !is_point_name(point) => {
+                fail("point", format!("{point:?}"), "a name such as client.before_write")
+            }
+            FaultKind::LinkDelay { delay_ms, .. } if *delay_ms > 600_000 => {
+                fail("delay_ms", delay_ms.to_string(), "at most 600000")
+            }
+            FaultKind::ClockOffset { offset_ms, .. }
+                if !(-OFFSET_MS_MAX..=OFFSET_MS_MAX).contains(offset_ms) =>
+            {
+                fail("offset_ms", offset_ms.to_string(), "at most a day either way")
             }
             FaultKind::Cut { from, to, .. } | FaultKind::LinkDelay { from, to, .. }
                 if from == to =>
@@ -203,6 +227,11 @@ impl FaultKind {
             FaultKind::ForcedRevoke => Vec::new(),
         }
     }
+}
+
+/// Names of code points are words, joined by a dot: nothing else may reach a terminal.
+fn is_point_name(name: &str) -> bool {
+    name.len() <= 64 && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_' || b == b'.')
 }
 
 fn seconds(ms: u64) -> String {
@@ -274,12 +303,22 @@ mod tests {
             (FaultKind::ClockRate { node: c1, permille: 0 }, "permille is 0"),
             (FaultKind::Cut { from: c1, to: c1, both_ways: true }, "to is client-1"),
             (FaultKind::Kill { node: NodeName::Storage }, "node is storage"),
+            (FaultKind::Kill { node: NodeName::Client(0) }, "node is client-0"),
+            (FaultKind::ClockOffset { node: c1, offset_ms: i64::MIN }, "offset_ms is -9223"),
+            (FaultKind::LinkDelay { from: c1, to: c9, delay_ms: u64::MAX }, "node is client-9"),
+            (
+                FaultKind::PointPause { node: c1, point: "\u{1b}[31m".into(), occurrence: 1 },
+                "point is \"\\u{1b}[31m\"",
+            ),
         ];
         for (kind, expected) in cases {
             let plan = Plan { faults: vec![fault(kind)] };
             let message = plan.validate(3).unwrap_err().to_string();
             assert!(message.contains(expected), "{message}");
         }
+        let later = Fault { start_ms: 2000, ..fault(FaultKind::ForcedRevoke) };
+        let plan = Plan { faults: vec![later, fault(FaultKind::ForcedRevoke)] };
+        assert!(plan.validate(3).is_err(), "the second starts before the first");
         let plan = Plan { faults: vec![fault(FaultKind::ForcedRevoke); FAULTS_MAX + 1] };
         assert_eq!(plan.validate(3), Err(PlanError::TooMany { found: FAULTS_MAX + 1 }));
     }

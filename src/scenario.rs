@@ -79,6 +79,30 @@ pub enum ChoiceError {
         /// The number given.
         found: u64,
     },
+    /// No seed at all.
+    #[error("seeds {start}..{end} are none: the first must be less than the last")]
+    Seeds {
+        /// The first.
+        start: u64,
+        /// One past the last.
+        end: u64,
+    },
+    /// A fault of the plan would never begin.
+    #[error("fault {index}: start_ms is {start_ms}, expected less than the traffic's {traffic_ms}")]
+    NeverBegins {
+        /// Counted from 0.
+        index: usize,
+        /// Its start.
+        start_ms: u64,
+        /// How long the scenario's traffic is.
+        traffic_ms: u64,
+    },
+    /// The control arm has no faults.
+    #[error("the scenario {name:?} has no faults, the plan has some: use another scenario")]
+    ControlArm {
+        /// Its name.
+        name: &'static str,
+    },
     /// The plan cannot be executed.
     #[error(transparent)]
     Plan(#[from] crate::plan::PlanError),
@@ -134,6 +158,16 @@ pub(crate) fn resolve(case: &Case) -> Result<Resolved, ChoiceError> {
         return Err(ChoiceError::Clients { found: options.clients.into() });
     }
     case.plan.validate(options.clients)?;
+    let traffic_ms = scenario.traffic.as_millis() as u64;
+    for (index, fault) in case.plan.faults.iter().enumerate() {
+        let start_ms = fault.start_ms;
+        if scenario.control {
+            return Err(ChoiceError::ControlArm { name: scenario.name });
+        }
+        if start_ms >= traffic_ms {
+            return Err(ChoiceError::NeverBegins { index, start_ms, traffic_ms });
+        }
+    }
     let workload = workload::CATALOG
         .iter()
         .find(|workload| workload.name == scenario.workload)

@@ -191,16 +191,18 @@ impl Check {
 }
 
 fn with_environment(mut options: ExploreOptions) -> Result<ExploreOptions, CheckError> {
-    if let Ok(value) = std::env::var("MADSIM_TEST_CONFIG") {
+    if let Some(value) = std::env::var_os("MADSIM_TEST_CONFIG") {
+        let value = value.to_string_lossy().into_owned();
         let expected = "it to be unset: plans come from the seed, not from a configuration";
         return Err(CheckError::Environment { name: "MADSIM_TEST_CONFIG", value, expected });
     }
-    let number = |name| match std::env::var(name) {
-        Ok(value) => match value.parse::<u64>() {
+    let number = |name| {
+        let Some(value) = std::env::var_os(name) else { return Ok(None) };
+        let value = value.to_string_lossy().into_owned();
+        match value.parse::<u64>() {
             Ok(number) => Ok(Some(number)),
             Err(_) => Err(CheckError::Environment { name, value, expected: "a number" }),
-        },
-        Err(_) => Ok(None),
+        }
     };
     let count = options.seeds.end.saturating_sub(options.seeds.start);
     let first = number("MADSIM_TEST_SEED")?;
@@ -208,7 +210,12 @@ fn with_environment(mut options: ExploreOptions) -> Result<ExploreOptions, Check
     let first = first.unwrap_or(options.seeds.start);
     options.seeds = first..first.saturating_add(count);
     if let Some(jobs) = number("MADSIM_TEST_JOBS")? {
-        options.jobs = usize::try_from(jobs).unwrap_or(usize::MAX).clamp(1, explore::JOBS_MAX);
+        let jobs = usize::try_from(jobs).unwrap_or(usize::MAX);
+        if !(1..=explore::JOBS_MAX).contains(&jobs) {
+            let (name, value) = ("MADSIM_TEST_JOBS", jobs.to_string());
+            return Err(CheckError::Environment { name, value, expected: "1 to 1024" });
+        }
+        options.jobs = jobs;
     }
     Ok(options)
 }

@@ -117,6 +117,10 @@ fn incomplete(index: &Index<'_>) -> Option<String> {
     if phases != all {
         return Some(format!("its phases are {phases:?}"));
     }
+    let is_final = |op: &&super::index::Op<'_>| matches!(op.f, Function::FinalRead { .. });
+    if let Some(op) = index.ops.iter().filter(is_final).find(|op| !op.is_ok()) {
+        return Some(format!("final read {} was not answered", op.id.0));
+    }
     // Where requests carry no tags, rows belong to no operation, and nothing is missing by that.
     let tagged = index.rows.iter().any(|row| row.op.is_some());
     let answered = |op: &super::index::Op<'_>| {

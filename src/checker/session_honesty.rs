@@ -1,11 +1,14 @@
-//! Session honesty (D9), its part that needs the client's clock only: whenever the client's code
-//! says "held", its own monotonic clock shows less than the session's deadline.
+//! Session honesty (D9): whenever the client's code says "held", its own monotonic clock shows less
+//! than the TTL since the sending of the last acknowledged renewal or grant.
 //!
-//! That the deadline counts from the sending of the last acknowledged renewal is left to the
-//! session's own tests: a history does not hold the sendings.
+//! Two rules. The session's own deadline must be ahead. And, because that deadline is the session's
+//! opinion, the truth must allow it: a renewal is sent before the member processes it, so on a
+//! client whose clock is true, "held" comes less than the TTL after the last that was processed.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Checker, Finding, Violation, assumption::Assumption, index::Index};
-use crate::history::EventKind;
+use crate::history::{Event, EventKind, LeaseChange, NodeName};
 
 const NAME: &str = "session-honesty";
 
@@ -29,21 +32,74 @@ impl Checker for SessionHonesty {
     fn check(&self, index: &Index<'_>) -> Finding {
         let mut judged = 0;
         let mut violation = None;
+        let mut truth = Truth::default();
         for event in &index.history.events {
+            truth.learn(event);
             let EventKind::Held { holding, held: true, local_ns, deadline_ns } = event.kind else {
                 continue;
             };
             judged += 1;
-            if local_ns >= deadline_ns && violation.is_none() {
-                let message = format!(
-                    "{} said that {holding} is held {} ms past its deadline on its own clock",
-                    event.node,
-                    (local_ns - deadline_ns) / 1_000_000
-                );
-                let events = vec![event.seq];
-                violation = Some(Violation::new(NAME, "past-deadline", message, events));
+            let found = if local_ns >= deadline_ns {
+                let late_ms = (local_ns - deadline_ns) / 1_000_000;
+                Some(("past-deadline", format!("{late_ms} ms past its deadline"), None))
+            } else {
+                let of = |id| index.holdings.iter().find(|h| h.id == Some(id));
+                let lease = of(holding).and_then(|holding| holding.lease);
+                lease.and_then(|lease| truth.outlived(lease, event)).map(|(seq, ms)| {
+                    let words = format!("{ms} ms after the last renewal that etcd processed");
+                    ("outlived-renewal", words, Some(seq))
+                })
+            };
+            if let (Some((rule, words, base)), None) = (found, &violation) {
+                let node = event.node;
+                let message =
+                    format!("{node} said that {holding} is held {words} on its own clock");
+                let events = base.into_iter().chain([event.seq]).collect();
+                violation = Some(Violation::new(NAME, rule, message, events));
             }
         }
         Finding::of(NAME, judged, violation, "no client said that it holds the lock")
+    }
+}
+
+/// What etcd processed, and whose clock can be held against it.
+#[derive(Default)]
+struct Truth {
+    /// Per lease: granted TTL, and `seq` and true time of the last grant or renewal.
+    leases: BTreeMap<i64, (u64, u64, u64)>,
+    /// Nodes whose clock was seen to differ from true time: a rate or a suspend has moved it.
+    moved: BTreeSet<NodeName>,
+}
+
+impl Truth {
+    fn learn(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::Lease(lease) => match lease.change {
+                LeaseChange::Granted { ttl_s } => {
+                    let ttl_ns = ttl_s.unsigned_abs().saturating_mul(1_000_000_000);
+                    self.leases.insert(lease.lease, (ttl_ns, event.seq, event.at_ns));
+                }
+                LeaseChange::Renewed => {
+                    if let Some((_, seq, at_ns)) = self.leases.get_mut(&lease.lease) {
+                        (*seq, *at_ns) = (event.seq, event.at_ns);
+                    }
+                }
+                LeaseChange::Expired | LeaseChange::Revoked => {}
+            },
+            // A true clock and the record are read at one moment.
+            EventKind::Held { local_ns, .. } if local_ns.abs_diff(event.at_ns) > 1_000_000 => {
+                self.moved.insert(event.node);
+            }
+            _ => {}
+        }
+    }
+
+    /// If "held" came a whole TTL or more after the last grant or renewal: the `seq` of that, and
+    /// the milliseconds since.
+    fn outlived(&self, lease: i64, held: &Event) -> Option<(u64, u64)> {
+        let (ttl_ns, seq, at_ns) = *self.leases.get(&lease)?;
+        let since = held.at_ns.checked_sub(at_ns)?;
+        let outlived = since >= ttl_ns && !self.moved.contains(&held.node);
+        outlived.then_some((seq, since / 1_000_000))
     }
 }

@@ -10,12 +10,13 @@ use std::{
     time::Instant,
 };
 
-use super::{ExploreArguments, err, failure, out, progress::Progress, usage};
+use super::{ExploreArguments, failure, out, progress::Progress, usage};
 use crate::{
     case::CaseOptions,
     checker::Property,
-    explore::{EXPECTED, ExploreOptions, JOBS_MAX, REACHED_FROM_RUNS, Summary, explore},
+    explore::{EXPECTED, ExploreOptions, HARNESS_ERRORS_MAX, JOBS_MAX, Summary, explore},
     judge::RunClass,
+    scenario::CLIENTS_MAX,
 };
 
 /// More seeds in one exploration are refused.
@@ -65,13 +66,18 @@ fn options(arguments: &ExploreArguments) -> Result<ExploreOptions, String> {
         options: CaseOptions {
             guard: arguments.guard.clone(),
             token: arguments.token.clone(),
-            clients: arguments.clients,
+            clients: clients(arguments.clients)?,
         },
         seeds: seeds(&arguments.seeds)?,
         jobs,
         fail_fast: arguments.fail_fast,
         storage: None,
     })
+}
+
+fn clients(clients: i64) -> Result<u8, String> {
+    let known = u8::try_from(clients).ok().filter(|n| (1..=CLIENTS_MAX).contains(n));
+    known.ok_or_else(|| format!("--clients is {clients}, expected 1 to {CLIENTS_MAX}"))
 }
 
 /// Reads `N` or `A..B`.
@@ -87,7 +93,7 @@ pub(super) fn seeds(text: &str) -> Result<Range<u64>, String> {
     };
     if range.is_empty() {
         return Err(format!(
-            "--seeds is {text:?}, which is no seed at all: the first must be less"
+            "--seeds is {text:?}, which is no seed at all: give N of 1 or more, or A < B"
         ));
     }
     if range.end - range.start > SEEDS_MAX {
@@ -144,8 +150,8 @@ fn print(summary: &Summary, options: &ExploreOptions, wall_s: f64) {
 }
 
 fn print_reached(summary: &Summary) {
-    let judged = summary.runs >= REACHED_FROM_RUNS;
-    let note = if judged { "" } else { " (not judged below 200 runs)" };
+    let judged = summary.judges_reached();
+    let note = if judged { "" } else { " (not judged: fewer than 200 runs, or one client)" };
     out(format_args!("reached       times     runs  (* must be reached){note}"));
     for (property, times) in summary.reached.rows() {
         let runs = summary.reached_runs.get(&property).copied().unwrap_or(0);
@@ -171,16 +177,22 @@ fn print_verdict(summary: &Summary) {
         let (name, runs) = (property.name(), summary.runs);
         out(format_args!("not met    {name}: {runs} runs did not reach it"));
     }
-    if summary.interrupted {
-        err(format_args!("interrupted: this is the sum so far"));
-    }
     let class = summary.class();
+    if summary.interrupted {
+        let so_far = class.name();
+        out(format_args!("verdict    interrupted: {so_far} in the {} runs so far", summary.runs));
+        return;
+    }
+    if summary.harness_errors >= HARNESS_ERRORS_MAX {
+        out(format_args!("stopped    after {HARNESS_ERRORS_MAX} harness errors"));
+    }
     if class == RunClass::Pass {
         out(format_args!(
             "verdict    pass: {} runs; with 95 % confidence fewer than {:.3} % of the seeds of \
-             this profile fail (3/n)",
+             this profile fail (3/n){}",
             summary.runs,
-            300.0 / summary.runs as f64
+            300.0 / summary.runs as f64,
+            if summary.judges_reached() { "" } else { "; what was reached is not judged" }
         ));
     } else {
         out(format_args!("verdict    {}", class.name()));

@@ -18,10 +18,13 @@ mod replay;
 
 use std::{ffi::OsString, process::ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, error::ErrorKind};
 
 /// The request could not be understood.
 const USAGE: u8 = 2;
+
+/// The exit status of a program that a broken pipe kills, as shells give it.
+const BROKEN_PIPE: i32 = 141;
 
 /// Which build this is, for `--version`.
 #[cfg(madsim)]
@@ -65,8 +68,8 @@ struct ExploreArguments {
     #[arg(long, default_value = "revision", value_name = "TOKEN")]
     token: String,
     /// How many clients contend.
-    #[arg(long, default_value_t = 3, value_name = "N")]
-    clients: u8,
+    #[arg(long, default_value_t = 3, value_name = "N", allow_hyphen_values = true)]
+    clients: i64,
     /// Stop at the first seed that does not pass.
     #[arg(long)]
     fail_fast: bool,
@@ -102,10 +105,15 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             out(format_args!("{}", error.to_string().trim_end()));
             0
         }
+        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            usage(format_args!("no command given: use explore, demo or replay"))
+        }
         Err(error) => {
+            // Everything up to the first empty line, as one line.
             let text = error.to_string();
-            let first = text.lines().next().unwrap_or("error: no command given");
-            usage(format_args!("{}", first.trim_start_matches("error: ")))
+            let words: Vec<&str> =
+                text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+            usage(format_args!("{}", words.join(" ").trim_start_matches("error: ")))
         }
     }
 }
@@ -138,10 +146,13 @@ fn usage(message: std::fmt::Arguments<'_>) -> u8 {
     USAGE
 }
 
-/// Prints a line. A reader that has gone away (`| head`) is no error of ours.
+/// Prints a line. When the reader has gone away (`| head`) there is nobody to work for: the program
+/// ends as one that a broken pipe kills.
 fn out(line: std::fmt::Arguments<'_>) {
     use std::io::Write;
-    let _ = writeln!(std::io::stdout(), "{line}");
+    if writeln!(std::io::stdout(), "{line}").is_err() {
+        std::process::exit(BROKEN_PIPE);
+    }
 }
 
 /// Prints a line to standard error.

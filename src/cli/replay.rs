@@ -14,7 +14,7 @@ pub(super) fn run(arguments: &ReplayArguments) -> u8 {
         Ok(judged) => judged,
         Err(broken) => match broken.1 {
             RunError::Case(error) => {
-                return usage(format_args!("the token names something this build lacks: {error}"));
+                return usage(format_args!("the token's case cannot be run: {error}"));
             }
             RunError::Harness(error) => {
                 err(format_args!("error: {error}"));
@@ -44,7 +44,7 @@ pub(super) fn run(arguments: &ReplayArguments) -> u8 {
         return RunClass::HarnessError.exit_status();
     }
     out(format_args!(
-        "           the token is from version {}, this is {own}: another run is to be expected",
+        "           the token is from version {:?}, this is {own}: another run is to be expected",
         token.crate_version
     ));
     class.exit_status()

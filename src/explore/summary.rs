@@ -173,10 +173,15 @@ impl Summary {
         self.harness_errors + self.unknown + self.violations
     }
 
+    /// Whether what was reached counts: with faults, enough runs, and somebody to contend with.
+    pub fn judges_reached(&self) -> bool {
+        self.has_faults && self.runs >= REACHED_FROM_RUNS && self.options.clients > 1
+    }
+
     /// Properties that enough runs should have reached and none did; none below
     /// [`REACHED_FROM_RUNS`] runs.
     pub fn not_reached(&self) -> Vec<Property> {
-        if !self.has_faults || self.runs < REACHED_FROM_RUNS {
+        if !self.judges_reached() {
             return Vec::new();
         }
         EXPECTED.into_iter().filter(|property| !self.reached.contains(*property)).collect()
