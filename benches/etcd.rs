@@ -1,0 +1,2 @@
+//! Speed of the simulated etcd's model.
+fn main() {}
