@@ -227,3 +227,133 @@ impl Model {
         };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::{Answer, Identity, Model, Output, StreamId, request::Request};
+    use crate::etcd::model::{
+        request::PutRequest,
+        response::{CampaignResponse, LockResponse, Response},
+        version::EtcdVersion,
+    };
+
+    const NOW: Duration = Duration::from_secs(10);
+
+    fn model() -> Model {
+        let mut model = Model::new(Identity {
+            cluster_id: 1,
+            member_id: 1,
+            name: "default".to_owned(),
+            client_url: "http://10.0.0.1:2379".to_owned(),
+            version: EtcdVersion::V3_5,
+        });
+        model.start(NOW, 1_000_000, Duration::ZERO);
+        for id in 1..=9 {
+            ask(&mut model, 1, Request::LeaseGrant { ttl_s: 60, id });
+        }
+        model
+    }
+
+    fn ask(model: &mut Model, call: u64, request: Request) -> Option<Answer> {
+        model.handle(NOW, (1, call), request)
+    }
+
+    fn lock(lease: i64) -> Request {
+        Request::Lock { name: b"l".to_vec(), lease }
+    }
+
+    fn woken(model: &mut Model) -> Vec<StreamId> {
+        let outputs = model.take_outputs().into_iter();
+        outputs
+            .filter_map(|o| if let Output::Answer(call, _) = o { Some(call) } else { None })
+            .collect()
+    }
+
+    /// How many ids the member has used for what `act` does.
+    fn ids(model: &mut Model, act: impl FnOnce(&mut Model)) -> u64 {
+        let before = model.ids.next();
+        act(model);
+        model.ids.next() - before - 1
+    }
+
+    /// M10: there is no gap between looking at the predecessor and waiting for its end, and no
+    /// polling: what does not concern the call costs no read, its turn one.
+    #[test]
+    fn m10_one_read_for_each_predecessor() {
+        let mut model = model();
+        assert_eq!(ids(&mut model, |m| assert!(ask(m, 1, lock(1)).is_some())), 1);
+        assert_eq!(ids(&mut model, |m| assert!(ask(m, 2, lock(2)).is_none())), 2);
+        let unrelated = |m: &mut Model| {
+            for key in ["a", "l", "l/1", "l/9"] {
+                let put = PutRequest { key: key.into(), ..PutRequest::default() };
+                ask(m, 3, Request::Put(put));
+            }
+        };
+        assert_eq!(ids(&mut model, unrelated), 4);
+        let unlock = |m: &mut Model| drop(ask(m, 1, Request::Unlock(b"l/1".to_vec())));
+        // The deletion, the look for another predecessor, the look at the own key.
+        assert_eq!(ids(&mut model, unlock), 3);
+        assert_eq!(woken(&mut model), [(1, 2)]);
+    }
+
+    /// A session without a lease and a clean-up after a campaign count as etcd's own requests do.
+    #[test]
+    fn requests_inside_a_service_count() {
+        let mut model = model();
+        let campaign = |lease| Request::Campaign { name: b"e".to_vec(), value: vec![1], lease };
+        // The id of the lease, the grant, the transaction, the look for a predecessor.
+        let asked = ids(&mut model, |m| {
+            let Some(Ok(Response::Campaign(CampaignResponse { leader, .. }))) =
+                ask(m, 1, campaign(0))
+            else {
+                panic!("it leads at once")
+            };
+            assert!(leader.is_some_and(|leader| leader.lease > 9));
+        });
+        assert_eq!(asked, 4);
+        assert!(ask(&mut model, 2, campaign(2)).is_none());
+        let (index, revision) = (model.raft_index, model.store.revision());
+        ask(&mut model, 2, Request::Cancel);
+        assert_eq!((model.raft_index, model.store.revision()), (index + 1, revision + 1));
+        ask(&mut model, 2, Request::Cancel);
+        assert_eq!(model.raft_index, index + 1, "there is nothing left to give up");
+    }
+
+    /// Calls that one commit wakes go on in the order of the queue, whatever their numbers.
+    #[test]
+    fn woken_calls_go_on_in_the_order_of_the_queue() {
+        let mut model = model();
+        ask(&mut model, 1, lock(1));
+        ask(&mut model, 9, lock(2));
+        ask(&mut model, 5, lock(3));
+        // A call that shares a key with another is at the same place.
+        ask(&mut model, 4, lock(2));
+        for key in ["l/2", "l/3"] {
+            ask(&mut model, 1, Request::Unlock(key.into()));
+        }
+        assert_eq!(woken(&mut model), []);
+        ask(&mut model, 1, Request::Unlock(b"l/1".to_vec()));
+        assert_eq!(woken(&mut model), [(1, 4), (1, 9), (1, 5)]);
+    }
+
+    /// A lost connection takes all its calls out of the queue before any of them could be granted.
+    #[test]
+    fn a_lost_connection_gets_nothing() {
+        let mut model = model();
+        ask(&mut model, 1, lock(1));
+        model.handle(NOW, (2, 1), lock(2));
+        model.handle(NOW, (2, 2), lock(3));
+        model.handle(NOW, (3, 1), lock(4));
+        model.cancel_all(NOW, 2);
+        assert_eq!(woken(&mut model), []);
+        ask(&mut model, 1, Request::Unlock(b"l/1".to_vec()));
+        assert_eq!(woken(&mut model), [(3, 1)]);
+        let again = ask(&mut model, 7, lock(4));
+        let Some(Ok(Response::Lock(LockResponse { key, .. }))) = again else {
+            panic!("it holds the lock")
+        };
+        assert_eq!(key, b"l/4");
+    }
+}
