@@ -12,6 +12,7 @@
 
 #[cfg(not(madsim))]
 mod real {
+    mod election;
     mod member;
     mod mutex;
     mod session;

@@ -8,6 +8,8 @@ mod contrib_tests;
 #[cfg(test)]
 mod net_tests;
 #[cfg(test)]
+mod recipe_tests;
+#[cfg(test)]
 mod session_tests;
 pub(crate) mod sim;
 #[cfg(test)]

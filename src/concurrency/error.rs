@@ -68,6 +68,28 @@ impl LockError {
     }
 }
 
+/// Why a call of an election failed. The texts are those of etcd's `concurrency/election.go`.
+#[derive(Debug, thiserror::Error)]
+pub enum ElectionError {
+    /// This handle does not lead: it never won, has resigned, or its key is gone.
+    #[error("election: not leader")]
+    NotLeader,
+    /// What can also fail for a lock.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+}
+
+impl ElectionError {
+    /// Whether this error proves that the call had no effect. For `campaign` the effect is a
+    /// candidacy that stays although the caller gave up, for `proclaim` the new value.
+    pub fn definiteness(&self) -> Definiteness {
+        match self {
+            ElectionError::NotLeader => Definiteness::Definite,
+            ElectionError::Lock(error) => error.definiteness(),
+        }
+    }
+}
+
 /// What an error of etcd means for the one who sent the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {

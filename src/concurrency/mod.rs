@@ -1,8 +1,9 @@
-//! Sessions and locks on etcd: a port of etcd's `client/v3/concurrency` package.
+//! Sessions, locks and elections on etcd: a port of etcd's `client/v3/concurrency` package.
 //!
 //! A [`Session`] is a lease that is kept alive, with a deadline on the client's own clock. A
 //! [`Mutex`] is a queue of keys under one prefix: the key with the least create revision owns the
-//! lock, and this create revision is the holder's [`FencingToken`].
+//! lock, and this create revision is the holder's [`FencingToken`]. An [`Election`] is the same
+//! queue, whose owner also tells a value; an [`Observer`] watches one without taking part.
 //!
 //! Relies on etcd's client facade (`crate::etcd`), on `crate::time` for every wait, and on
 //! `crate::point` for the named windows; it does not know whether it is simulated. Stricter than
@@ -13,18 +14,23 @@
 //! A lock can still be lost while its holder believes in it. Only the resource can stop the late
 //! write, by checking the token.
 
+mod election;
 mod error;
 mod key;
 mod mutex;
+mod observer;
 mod place;
 mod queue;
 mod renewal;
 mod request;
 mod session;
 mod token;
+mod turn;
 
-pub use error::{Definiteness, LockError};
+pub use election::Election;
+pub use error::{Definiteness, ElectionError, LockError};
 pub use key::{owner_key, queue_prefix};
 pub use mutex::Mutex;
+pub use observer::{Leader, Leadership, Observer};
 pub use session::{Session, SessionEnd, SessionOptions};
 pub use token::FencingToken;

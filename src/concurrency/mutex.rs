@@ -13,11 +13,10 @@ use std::{
 
 use super::{
     error::LockError,
-    place::{Entry, Place, Tidy, Unanswered},
-    queue::{self, Enqueued, View, Wake},
-    request::{Pauses, until_definite},
-    session::{Session, Shared},
+    place::{Entry, Place, Tidy},
+    session::Session,
     token::FencingToken,
+    turn,
 };
 use crate::{
     etcd::{Compare, CompareOp},
@@ -164,15 +163,11 @@ impl Mutex {
     async fn lock_while_live(&self) -> Result<FencingToken, LockError> {
         let shared = self.session.shared();
         loop {
-            let (entry, first) = {
+            let (entry, found) = {
                 let _gate = self.place.gate.lock().await;
-                enqueue(shared, &self.place).await?
+                turn::enqueue(shared, &self.place, b"").await?
             };
-            if first {
-                reach("mutex.after_enqueue").await;
-            } else {
-                wait_for_turn(shared, &self.place, entry.revision).await?;
-            }
+            turn::await_turn(shared, &self.place, &entry, &found).await?;
             if let Some(token) = self.acquired(entry)? {
                 return Ok(token);
             }
@@ -183,13 +178,13 @@ impl Mutex {
         let shared = self.session.shared();
         loop {
             let gate = self.place.gate.lock().await;
-            let (entry, first) = enqueue(shared, &self.place).await?;
-            if !first {
+            let (entry, found) = turn::enqueue(shared, &self.place, b"").await?;
+            if !found.first {
                 entry.leave().await;
                 return Err(LockError::Locked);
             }
             drop(gate);
-            reach("mutex.after_enqueue").await;
+            turn::await_turn(shared, &self.place, &entry, &found).await?;
             if let Some(token) = self.acquired(entry)? {
                 return Ok(token);
             }
@@ -208,57 +203,5 @@ impl Mutex {
         entry.keep();
         tracing::debug!(key = self.key(), token = token.get(), "locked");
         Ok(Some(token))
-    }
-}
-
-/// Enters the queue, or finds the session's key in it; also tells whether it is first. The gate is
-/// held.
-async fn enqueue(shared: &Arc<Shared>, place: &Arc<Place>) -> Result<(Entry, bool), LockError> {
-    loop {
-        place.resolve(shared).await?;
-        reach("mutex.before_enqueue").await;
-        shared.check_live()?;
-        let txn = queue::enqueue(&place.prefix, &place.key, shared.lease());
-        let unanswered = Unanswered::new(shared, place);
-        let answered = until_definite(shared, |mut client| {
-            let txn = txn.clone();
-            async move { client.txn(txn).await }
-        })
-        .await?;
-        let reply = Enqueued::read(&answered.value, &place.key)?;
-        let joined = unanswered.answered(reply.revision, reply.created, answered.lost);
-        tracing::debug!(key = place.key, ?reply, lost = answered.lost, "in the queue");
-        if let Ok(entry) = joined {
-            return Ok((entry, reply.first));
-        }
-    }
-}
-
-/// Waits until the incarnation is first in the queue.
-async fn wait_for_turn(shared: &Shared, place: &Place, revision: i64) -> Result<(), LockError> {
-    let txn = queue::look(&place.prefix, &place.key, revision);
-    let mut pauses = Pauses::new();
-    loop {
-        let reply = until_definite(shared, |mut client| {
-            let txn = txn.clone();
-            async move { client.txn(txn).await }
-        })
-        .await?;
-        let view = View::read(&reply.value)?;
-        if view.own != Some(revision) {
-            tracing::debug!(key = place.key, revision, "own key is gone");
-            place.vanish(revision);
-            return Err(LockError::SessionExpired);
-        }
-        if view.predecessor.is_none() {
-            return Ok(());
-        }
-        reach("mutex.before_wait").await;
-        let wake = queue::wait_for_delete(shared, &place.key, &view).await;
-        reach("mutex.after_wait").await;
-        match wake {
-            Wake::Deleted => pauses.reset(),
-            Wake::Broken => pauses.pause(shared).await,
-        }
     }
 }

@@ -7,26 +7,38 @@
 use super::{error::LockError, session::Shared};
 use crate::{
     etcd::{
-        Client, Compare, CompareOp, Error, EventType, GetOptions, GetResponse, PutOptions,
-        SortOrder, SortTarget, Txn, TxnOp, TxnOpResponse, TxnResponse, WatchOptions, WatchStream,
+        Client, Compare, CompareOp, Error, EventType, GetOptions, GetResponse, KeyValue,
+        PutOptions, SortOrder, SortTarget, Txn, TxnOp, TxnOpResponse, TxnResponse, WatchOptions,
+        WatchStream,
     },
     time::timeout,
 };
 
 /// Creates the own key unless it is there; in both cases reads it and the owner's. One request, as
 /// in Go: if the second read shows the own key, the lock is held.
-pub(super) fn enqueue(prefix: &str, key: &str, lease: i64) -> Txn {
-    let owner = GetOptions::new()
-        .with_prefix()
-        .with_sort(SortTarget::Create, SortOrder::Ascend)
-        .with_limit(1);
-    let put = TxnOp::put(key, "", Some(PutOptions::new().with_lease(lease)));
+pub(super) fn enqueue(prefix: &str, key: &str, value: &[u8], lease: i64) -> Txn {
+    let put = TxnOp::put(key, value, Some(PutOptions::new().with_lease(lease)));
     let read_own = TxnOp::get(key, None);
-    let read_owner = TxnOp::get(prefix, Some(owner));
+    let read_owner = TxnOp::get(prefix, Some(first_created()));
     Txn::new()
         .when([Compare::create_revision(key, CompareOp::Equal, 0)])
         .and_then([put, read_owner.clone()])
         .or_else([read_own, read_owner])
+}
+
+/// Under a prefix, the owner's key.
+fn first_created() -> GetOptions {
+    GetOptions::new().with_prefix().with_sort(SortTarget::Create, SortOrder::Ascend).with_limit(1)
+}
+
+/// The owner's key, if the queue is not empty, and the revision at which it was read.
+pub(super) async fn owner(
+    mut client: Client,
+    prefix: &str,
+) -> Result<(i64, Option<KeyValue>), Error> {
+    let reply = client.get(prefix, Some(first_created())).await?;
+    let revision = reply.header().map_or(0, |header| header.revision());
+    Ok((revision, reply.kvs().first().cloned()))
 }
 
 /// The answer to [`enqueue`].
@@ -34,8 +46,10 @@ pub(super) fn enqueue(prefix: &str, key: &str, lease: i64) -> Txn {
 pub(super) struct Enqueued {
     /// Create revision of the own key.
     pub(super) revision: i64,
-    /// This request created it.
-    pub(super) created: bool,
+    /// Its mod revision.
+    pub(super) mod_revision: i64,
+    /// The value with which it was met; none if this request created it.
+    pub(super) met: Option<Vec<u8>>,
     /// It is the owner's.
     pub(super) first: bool,
 }
@@ -45,10 +59,11 @@ impl Enqueued {
         let created = reply.succeeded();
         let header = reply.header().ok_or(LockError::Answer("no header"))?;
         let answers = reply.op_responses();
-        let revision = match answers.first() {
-            Some(TxnOpResponse::Put(_)) if created => header.revision(),
+        let (revision, mod_revision, met) = match answers.first() {
+            Some(TxnOpResponse::Put(_)) if created => (header.revision(), header.revision(), None),
             Some(TxnOpResponse::Get(own)) if !created => {
-                first_revision(own).ok_or(LockError::Answer("no own key"))?
+                let own = own.kvs().first().ok_or(LockError::Answer("no own key"))?;
+                (own.create_revision(), own.mod_revision(), Some(own.value().to_vec()))
             }
             _ => return Err(LockError::Answer("not the operations that were asked for")),
         };
@@ -56,7 +71,55 @@ impl Enqueued {
             return Err(LockError::Answer("no owner"));
         };
         let owner = owner.kvs().first().ok_or(LockError::Answer("no owner"))?;
-        Ok(Enqueued { revision, created, first: owner.key() == key.as_bytes() })
+        let first = owner.key() == key.as_bytes();
+        Ok(Enqueued { revision, mod_revision, met, first })
+    }
+}
+
+/// Gives this incarnation of the key another value, unless it has changed since `seen`, its mod
+/// revision; then reads it. With a comparison of the create revision alone, as in Go, an attempt
+/// whose answer was lost could land late and undo a newer value.
+pub(super) fn proclaim(key: &str, revision: i64, seen: i64, value: &[u8], lease: i64) -> Txn {
+    Txn::new()
+        .when([
+            Compare::create_revision(key, CompareOp::Equal, revision),
+            Compare::mod_revision(key, CompareOp::Equal, seen),
+        ])
+        .and_then([TxnOp::put(key, value, Some(PutOptions::new().with_lease(lease)))])
+        .or_else([TxnOp::get(key, None)])
+}
+
+/// The answer to [`proclaim`].
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Proclaimed {
+    /// The key has the value; with its mod revision.
+    Done(i64),
+    /// The key has another value, with this mod revision.
+    Changed(i64),
+    /// The incarnation is gone.
+    Gone,
+}
+
+impl Proclaimed {
+    pub(super) fn read(
+        reply: &TxnResponse,
+        revision: i64,
+        value: &[u8],
+    ) -> Result<Self, LockError> {
+        if reply.succeeded() {
+            let header = reply.header().ok_or(LockError::Answer("no header"))?;
+            return Ok(Proclaimed::Done(header.revision()));
+        }
+        let answers = reply.op_responses();
+        let Some(TxnOpResponse::Get(own)) = answers.first() else {
+            return Err(LockError::Answer("not the operations that were asked for"));
+        };
+        Ok(match own.kvs().first() {
+            Some(own) if own.create_revision() != revision => Proclaimed::Gone,
+            None => Proclaimed::Gone,
+            Some(own) if own.value() == value => Proclaimed::Done(own.mod_revision()),
+            Some(own) => Proclaimed::Changed(own.mod_revision()),
+        })
     }
 }
 
