@@ -16,7 +16,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Identity, Model, Output, response::Response};
+use super::{Identity, Model, Output, response::Response, version::EtcdVersion};
 
 /// How often a member looks for expired leases.
 const TICK: Duration = Duration::from_millis(500);
@@ -48,6 +48,7 @@ impl Replay {
             member_id: 1,
             name: "default".to_owned(),
             client_url: "http://10.0.0.1:2379".to_owned(),
+            version: EtcdVersion::V3_5,
         };
         let mut model = Model::new(identity);
         let now = Duration::from_secs(10);

@@ -17,6 +17,7 @@ pub(crate) mod range;
 pub(crate) mod request;
 pub(crate) mod response;
 mod txn;
+pub(crate) mod version;
 mod watch;
 
 #[cfg(test)]
@@ -35,6 +36,7 @@ use self::{
     response::{
         Event, EventType, Member, MemberListResponse, Response, ResponseHeader, StatusResponse,
     },
+    version::EtcdVersion,
     watch::Watchers,
 };
 
@@ -59,6 +61,8 @@ pub(crate) struct Identity {
     pub(crate) member_id: u64,
     pub(crate) name: String,
     pub(crate) client_url: String,
+    /// The etcd that it behaves as.
+    pub(crate) version: EtcdVersion,
 }
 
 /// One member's state: a cluster of one.
@@ -243,7 +247,7 @@ impl Model {
     fn status(&self) -> StatusResponse {
         StatusResponse {
             header: Some(self.header()),
-            version: "3.5.30".to_owned(),
+            version: self.identity.version.release().to_owned(),
             // What an empty store takes up on a disk; sizes are not modelled.
             db_size: 20 * 1024,
             leader: self.identity.member_id,
