@@ -16,12 +16,10 @@ pub(crate) mod mvcc;
 pub(crate) mod range;
 pub(crate) mod request;
 pub(crate) mod response;
+mod size;
 mod txn;
 pub(crate) mod version;
 mod watch;
-
-#[cfg(test)]
-mod conformance;
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -124,6 +122,10 @@ impl Model {
         from: StreamId,
         request: Request,
     ) -> Option<Result<Response, Refusal>> {
+        let size = size::request(&request);
+        if size > size::MESSAGE_BYTES_MAX {
+            return Some(Err(Refusal::MessageTooLarge { size }));
+        }
         let answer = match request {
             Request::Range(request) => self.range(&request).map(Response::Range),
             Request::Put(request) => self.put(now, request).map(Response::Put),
@@ -185,10 +187,16 @@ impl Model {
         self.outputs.push(Output::Message(stream, response));
     }
 
-    /// Every proposal to the consensus takes an id and an index.
-    fn propose(&mut self) {
-        self.ids.next();
+    /// Every proposal to the consensus takes an id, and an index unless the request of this size is
+    /// too large for it (`processInternalRaftRequestOnce` in `v3_server.go`). Only requests with
+    /// keys can be; for others the size is given as 0.
+    fn propose(&mut self, size: usize) -> Result<(), Refusal> {
+        let id = self.ids.next();
+        if size::proposal(size, id) > size::REQUEST_BYTES_MAX {
+            return Err(Refusal::RequestTooLarge);
+        }
         self.raft_index += 1;
+        Ok(())
     }
 
     /// Ends a write: a row of the commit log, and the watchers are told.
