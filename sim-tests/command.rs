@@ -84,8 +84,8 @@ fn a_violation_is_told_and_replayed() {
     assert!(shown.contains(": the same run"), "{shown}");
 }
 
-/// Recordings that match end with status 0 and the score; one changed value with status 1, the place,
-/// and what was expected there.
+/// Recordings that match end with status 0 and the score; one changed value with status 1, the
+/// place, and what was expected there.
 #[test]
 fn a_recording_that_does_not_match_is_told() {
     let pass = leasehold(&["conformance", "sim-tests/conformance/etcd-3.5.30"]);

@@ -17,7 +17,8 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn matches_in_full(release: &str) {
+/// The failures and the score.
+fn replayed(release: &str) -> (Vec<String>, String) {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("sim-tests/conformance")
         .join(format!("etcd-{release}"));
@@ -30,17 +31,18 @@ fn matches_in_full(release: &str) {
         .collect();
     assert!(recordings.iter().all(|recording| recording.etcd_version == release));
     let report = replay(&recordings, None).expect("the version is simulated");
-    let failures: Vec<String> = report.failures.iter().map(ToString::to_string).collect();
-    assert_eq!(failures, Vec::<String>::new());
-    assert_eq!(report.of_version(release).to_string(), format!("{CASES}/{CASES}"));
+    let failures = report.failures.iter().map(ToString::to_string).collect();
+    (failures, report.of_version(release).to_string())
 }
 
+/// Whatever was recorded of 3.4.23, the simulated 3.4 answers.
 #[test]
 fn etcd_3_4_23_matches_in_full() {
-    matches_in_full("3.4.23");
+    assert_eq!(replayed("3.4.23"), (Vec::new(), format!("{CASES}/{CASES}")));
 }
 
+/// Whatever was recorded of 3.5.30, the simulated 3.5 answers.
 #[test]
 fn etcd_3_5_30_matches_in_full() {
-    matches_in_full("3.5.30");
+    assert_eq!(replayed("3.5.30"), (Vec::new(), format!("{CASES}/{CASES}")));
 }

@@ -1,7 +1,7 @@
 //! `leasehold conformance`: recordings of real etcd servers against the simulated one.
 //!
-//! Exit status 0 if every case matches, 1 if one does not, 2 if there is nothing to compare with: no
-//! such directory, no recording in it, a file that is none.
+//! Exit status 0 if every case matches, 1 if one does not, 2 if there is nothing to compare with:
+//! no such directory, no recording in it, a file that is none.
 
 use std::{
     fs, io,

@@ -370,8 +370,8 @@ fn operation(op: &Map<String, Value>, chosen: &ChosenLeases, depth: usize) -> As
     })
 }
 
-/// The operand belongs to the target; an operand of another target is one that etcd does not look at,
-/// and counts as absent: zero, or no bytes (`compareKV` in `apply.go`).
+/// The operand belongs to the target; an operand of another target is one that etcd does not look
+/// at, and counts as absent: zero, or no bytes (`compareKV` in `apply.go`).
 fn compare(fields: &Map<String, Value>, chosen: &ChosenLeases) -> Asked<Compare> {
     const KNOWN: &[&str] = &[
         "key",

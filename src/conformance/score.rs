@@ -87,8 +87,8 @@ impl Report {
     }
 }
 
-/// Replays all cases of recordings against models that behave as `version`, or each recording against
-/// one of the version that was recorded.
+/// Replays all cases of recordings against models that behave as `version`, or each recording
+/// against one of the version that was recorded.
 ///
 /// # Errors
 /// No version is given, and a recording is of one that is not simulated.

@@ -18,14 +18,14 @@
 //! | restart: full TTL and one election time-out more | modelled | `Promote` in `lessor.go` |
 //! | lease and request ids | modelled | `pkg/idutil/id.go` |
 //! | watch: ranges, history, filters, prev_kv, cancel, progress | modelled | `v3rpc/watch.go` |
-//! | watch: 1000 revisions a message, fragments of 2 MiB | modelled | `watcher_group.go`, as above |
+//! | watch: 1000 revisions a message, fragments of 2 MiB | modelled | `watcher_group.go` |
 //! | watch: negative start, progress of one that is behind | as 3.4 or 3.5 | `watchable_store.go` |
 //! | a deletion in the compacted revision | watched in 3.5, gone in 3.4 | `mvcc/key_index.go` |
-//! | limits: proposals 1.5 MiB, messages 2 MiB, exact sizes | modelled | `v3_server.go`, `grpc.go` |
+//! | limits: proposals 1.5 MiB, messages 2 MiB | modelled | `v3_server.go`, `v3rpc/grpc.go` |
 //! | unknown enumeration values, empty operations | modelled; the facade has none | `apply.go` |
 //! | member list, status | modelled for one member; sizes are constants | `v3rpc/member.go` |
 //! | watch history | differs: at once, not after up to 100 ms | `mvcc/watchable_store.go` |
-//! | more than 12 equal sort values | differs: by key, in etcd as Go's sort leaves them | `apply.go` |
+//! | more than 12 pairs, equal sort values | differs: by key, in Go as it comes | `apply.go` |
 //! | an unknown sort target | differs: refused as newer releases do, etcd crashes | `apply.go` |
 //! | other requests that crash etcd (a txn that fails midway) | differ: answered | `apply.go` |
 //! | messages of several watchers | differs: by stream and id, in etcd random | as above |
@@ -34,9 +34,9 @@
 //! | periodic progress of a watch | not modelled: accepted, no effect | `v3rpc/watch.go` |
 //! | limits on the size of messages on streams | not modelled | `v3rpc/grpc.go` |
 //! | time to write and to agree | not modelled: applied on arrival | - |
-//! | lock: queue, sessions, re-entry, cancellation | modelled, as 3.4 or 3.5 | `v3lock`, `mutex.go` |
+//! | lock: queue, sessions, re-entry, cancellation | as 3.4 or 3.5 | `v3lock`, `mutex.go` |
 //! | election: campaign, proclaim, resign, observe | modelled | `v3election`, `election.go` |
-//! | calls that one commit wakes | differs: by create revision and stream, in etcd random | `key.go` |
+//! | calls that one commit wakes | differs: by create revision, in etcd random | `key.go` |
 //! | calls that a lost connection ends | differs: in order of the calls, in etcd random | - |
 //! | change of members, authentication at connect | not modelled: Unimplemented | - |
 //! | auth, alarm, hash, defragment, snapshot, namespaces, TLS, `WatchStream::split` | absent | - |

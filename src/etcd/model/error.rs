@@ -6,8 +6,8 @@ use super::size::MESSAGE_BYTES_MAX;
 
 /// Why a request was refused. A refused request has no effect at all.
 ///
-/// Messages and codes as in etcd's `api/v3rpc/rpctypes/error.go`; those of the lock and the election
-/// service as in `client/v3/concurrency`, without a code.
+/// Messages and codes as in etcd's `api/v3rpc/rpctypes/error.go`; those of the lock and the
+/// election service as in `client/v3/concurrency`, without a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error("etcdserver: key is not provided")]

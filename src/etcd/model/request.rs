@@ -1,8 +1,8 @@
 //! What is asked of a member: the requests of etcd's `rpc.proto`, as plain data.
 //!
-//! The option builders of the client facade fill these in; the model answers them. What the facade's
-//! types cannot express but a message can (an unknown enumeration value, an empty operation) is here
-//! too: recordings of real servers ask it.
+//! The option builders of the client facade fill these in; the model answers them. What the
+//! facade's types cannot express but a message can (an unknown enumeration value, an empty
+//! operation) is here too: recordings of real servers ask it.
 
 /// A value of an enumeration as a message carries it: proto3 lets unknown numbers through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! How large messages are on the wire, and the limits on that.
 //!
 //! The model has no wire, but etcd refuses what is too large and splits watch answers by size
-//! (`--max-request-bytes`). The sizes are those of proto3: a field with its default takes nothing, a
-//! tag one byte up to field 15 (all that are used here), an integer is a varint. Fields of
+//! (`--max-request-bytes`). The sizes are those of proto3: a field with its default takes nothing,
+//! a tag one byte up to field 15 (all that are used here), an integer is a varint. Fields of
 //! `api/etcdserverpb/rpc.proto`.
 
 use super::{
@@ -15,8 +15,8 @@ use super::{
 
 /// The largest proposal (`DefaultMaxRequestBytes` in `server/embed/config.go`).
 pub(crate) const REQUEST_BYTES_MAX: usize = 3 << 19;
-/// The largest message that gRPC reads (`grpcOverheadBytes` in `v3rpc/grpc.go`); a watch answer that
-/// may come in pieces is split at it too (`NewWatchServer` in `v3rpc/watch.go`).
+/// The largest message that gRPC reads (`grpcOverheadBytes` in `v3rpc/grpc.go`); a watch answer
+/// that may come in pieces is split at it too (`NewWatchServer` in `v3rpc/watch.go`).
 pub(crate) const MESSAGE_BYTES_MAX: usize = REQUEST_BYTES_MAX + (512 << 10);
 
 const TAG: usize = 1;

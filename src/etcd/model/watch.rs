@@ -1,7 +1,8 @@
 //! Watchers: who is told of which change.
 //!
-//! `server/mvcc/watchable_store.go` and `server/etcdserver/api/v3rpc/watch.go`. Watchers of one key are found by key, watchers of a range by the start of the
-//! range. History is sent at once, as one response; a real member takes up to 100 ms for it.
+//! `server/mvcc/watchable_store.go` and `server/etcdserver/api/v3rpc/watch.go`. Watchers of one key
+//! are found by key, watchers of a range by the start of the range. History is sent at once, as one
+//! response; a real member takes up to 100 ms for it.
 
 use std::{collections::BTreeMap, ops::Bound};
 
@@ -170,8 +171,8 @@ impl Watchers {
     }
 }
 
-/// A large answer in pieces, if the watcher allows it (`sendFragments` in `v3rpc/watch.go`). A piece
-/// has at least one event, and stays below the limit if it has more.
+/// A large answer in pieces, if the watcher allows it (`sendFragments` in `v3rpc/watch.go`). A
+/// piece has at least one event, and stays below the limit if it has more.
 fn pieces(mut whole: WatchResponse, allowed: bool) -> Vec<WatchResponse> {
     if !allowed || whole.events.len() < 2 {
         return vec![whole];
