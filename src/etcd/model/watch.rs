@@ -1,8 +1,8 @@
 //! Watchers: who is told of which change.
 //!
 //! `server/mvcc/watchable_store.go` and `server/etcdserver/api/v3rpc/watch.go`. Watchers of one key
-//! are found by key, watchers of a range by the start of the range. History is sent at once, as one
-//! response; a real member takes up to 100 ms for it.
+//! are found by key, watchers of a range by the start of the range. History is sent at once, in few
+//! messages; a real member takes up to 100 ms for it.
 
 use std::{collections::BTreeMap, ops::Bound};
 
