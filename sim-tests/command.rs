@@ -17,7 +17,7 @@ fn text(bytes: &[u8]) -> String {
 /// Every bad request ends with status 2 and exactly one line, which names what is wrong.
 #[test]
 fn bad_requests_get_one_line_and_status_2() {
-    let cases: [(&[&str], &str); 18] = [
+    let cases: [(&[&str], &str); 22] = [
         (&["explore", "--scenario", "nope"], "unknown scenario \"nope\": choose one of"),
         (&["explore", "--guard", "strict"], "unknown guard \"strict\": choose one of"),
         (&["explore", "--token", "uuid"], "unknown token \"uuid\": choose one of"),
@@ -36,6 +36,10 @@ fn bad_requests_get_one_line_and_status_2() {
         (&["replay", "hello"], "not a replay token"),
         (&["demo", "--by", "magic"], "\"magic\": choose one of revoke, expiry, pause"),
         (&["dance"], "dance"),
+        (&["conformance"], "<DIR>"),
+        (&["conformance", "no-such-dir"], "no-such-dir: "),
+        (&["conformance", "src"], "src: no recordings (*.json) in it"),
+        (&["conformance", "sim-tests/data"], "contrib-storage-cases.json"),
     ];
     for (arguments, expected) in cases {
         let output = leasehold(arguments);
@@ -78,6 +82,35 @@ fn a_violation_is_told_and_replayed() {
     let shown = text(&replay.stdout);
     assert_eq!(replay.status.code(), Some(1), "{shown}");
     assert!(shown.contains(": the same run"), "{shown}");
+}
+
+/// Recordings that match end with status 0 and the score; one changed value with status 1, the
+/// place, and what was expected there.
+#[test]
+fn a_recording_that_does_not_match_is_told() {
+    let pass = leasehold(&["conformance", "sim-tests/conformance/etcd-3.5.30"]);
+    let told = text(&pass.stdout);
+    assert_eq!(pass.status.code(), Some(0), "{told}");
+    assert!(told.ends_with("version    etcd 3.5.30 262/262\nscore      262/262\n"), "{told}");
+
+    let recorded = include_str!("conformance/etcd-3.5.30/maintenance.json");
+    let changed = recorded.replacen("\"errors\":[]", "\"errors\":[\"none\"]", 1);
+    assert_ne!(recorded, changed);
+    let dir = std::env::temp_dir().join(format!("leasehold-changed-{}", std::process::id()));
+    std::fs::create_dir_all(dir.join("deeper")).expect("a directory for the test");
+    std::fs::write(dir.join("deeper/changed.json"), changed).expect("it can be written");
+    let fail = leasehold(&["conformance", &dir.display().to_string()]);
+    let wrong = leasehold(&["conformance", &dir.display().to_string(), "--etcd-version", "3.9"]);
+    std::fs::remove_dir_all(&dir).expect("it can be removed");
+    let told = text(&fail.stdout);
+    assert_eq!(fail.status.code(), Some(1), "{told}");
+    assert!(told.contains(
+        "failure    etcd 3.5.30 maintenance, case \"status\", step 1 (status): \
+         at ok.errors[0]: expected \"none\", got nothing"
+    ));
+    assert!(told.ends_with("score      1/2\n"), "{told}");
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(text(&wrong.stderr).contains("etcd \"3.9\" is not simulated"));
 }
 
 /// A range that ends at the greatest number ends.

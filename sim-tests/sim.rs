@@ -11,6 +11,7 @@ compile_error!(
 
 mod catalog;
 mod command;
+mod conformance;
 mod demo;
 mod determinism;
 mod fault;

@@ -2,6 +2,8 @@
 
 use tonic::{Code, Status};
 
+use super::size::MESSAGE_BYTES_MAX;
+
 /// Why a request was refused. A refused request has no effect at all.
 ///
 /// Messages and codes as in etcd's `api/v3rpc/rpctypes/error.go`; those of the lock and the
@@ -30,6 +32,17 @@ pub(crate) enum Refusal {
     LeaseExists,
     #[error("etcdserver: too large lease TTL")]
     LeaseTtlTooLarge,
+    /// 3.4 and 3.5 crash instead; newer releases answer this.
+    #[error("etcdserver: invalid sort option")]
+    InvalidSortOption,
+    #[error("etcdserver: request is too large")]
+    RequestTooLarge,
+    /// gRPC itself refuses to read the message.
+    #[error("grpc: received message larger than max ({size} vs. {max})", max = MESSAGE_BYTES_MAX)]
+    MessageTooLarge {
+        /// Of the message, in bytes.
+        size: usize,
+    },
     #[error("mutex: session is expired")]
     SessionExpired,
     #[error("election: no leader")]
@@ -44,7 +57,8 @@ pub(crate) enum Refusal {
 }
 
 /// What the requests of the services can be refused with.
-static IN_SERVICE: [Refusal; 2] = [Refusal::EmptyKey, Refusal::LeaseNotFound];
+static IN_SERVICE: [Refusal; 3] =
+    [Refusal::EmptyKey, Refusal::LeaseNotFound, Refusal::RequestTooLarge];
 
 impl Refusal {
     /// The gRPC code that etcd sends with it.
@@ -55,12 +69,15 @@ impl Refusal {
             | Refusal::ValueProvided
             | Refusal::LeaseProvided
             | Refusal::TooManyOps
-            | Refusal::DuplicateKey => Code::InvalidArgument,
+            | Refusal::DuplicateKey
+            | Refusal::InvalidSortOption
+            | Refusal::RequestTooLarge => Code::InvalidArgument,
             Refusal::Compacted | Refusal::FutureRevision | Refusal::LeaseTtlTooLarge => {
                 Code::OutOfRange
             }
             Refusal::LeaseNotFound => Code::NotFound,
             Refusal::LeaseExists => Code::FailedPrecondition,
+            Refusal::MessageTooLarge { .. } => Code::ResourceExhausted,
             Refusal::SessionExpired
             | Refusal::NoLeader
             | Refusal::NotLeader

@@ -20,12 +20,10 @@ pub(crate) mod range;
 pub(crate) mod request;
 pub(crate) mod response;
 mod service;
+mod size;
 mod txn;
 pub(crate) mod version;
 mod watch;
-
-#[cfg(test)]
-mod conformance;
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -142,6 +140,10 @@ impl Model {
         from: StreamId,
         request: Request,
     ) -> Option<Answer> {
+        let size = size::request(&request);
+        if size > size::MESSAGE_BYTES_MAX {
+            return Some(Err(Refusal::MessageTooLarge { size }));
+        }
         let answer = match request {
             Request::Range(request) => self.range(&request).map(Response::Range),
             Request::Put(request) => self.put(now, request).map(Response::Put),
@@ -222,10 +224,16 @@ impl Model {
         self.outputs.push(Output::Message(stream, response));
     }
 
-    /// Every proposal to the consensus takes an id and an index.
-    fn propose(&mut self) {
-        self.ids.next();
+    /// Every proposal to the consensus takes an id, and an index unless the request of this size is
+    /// too large for it (`processInternalRaftRequestOnce` in `v3_server.go`). Only requests with
+    /// keys can be; for others the size is given as 0.
+    fn propose(&mut self, size: usize) -> Result<(), Refusal> {
+        let id = self.ids.next();
+        if size::proposal(size, id) > size::REQUEST_BYTES_MAX {
+            return Err(Refusal::RequestTooLarge);
+        }
         self.raft_index += 1;
+        Ok(())
     }
 
     /// Ends a write: a row of the commit log; watchers and observers are told, and the calls that

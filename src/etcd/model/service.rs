@@ -19,8 +19,8 @@ use super::{
     error::Refusal,
     range::prefix_end,
     request::{
-        Compare, CompareOp, CompareTarget, DeleteRangeRequest, PutRequest, RangeRequest, RequestOp,
-        SortOrder, SortTarget, TxnRequest,
+        Compare, CompareOp, CompareTarget, DeleteRangeRequest, Enumerated, PutRequest,
+        RangeRequest, RequestOp, SortOrder, SortTarget, TxnRequest,
     },
     response::{CampaignResponse, Event, EventType, KeyValue, Response, TxnOpResponse},
 };
@@ -106,8 +106,8 @@ pub(super) fn first_created(prefix: &[u8]) -> RangeRequest {
         key: prefix.to_vec(),
         range_end: prefix_end(prefix),
         limit: 1,
-        sort_order: SortOrder::Ascend,
-        sort_target: SortTarget::Create,
+        sort_order: Enumerated::Known(SortOrder::Ascend),
+        sort_target: Enumerated::Known(SortTarget::Create),
         ..RangeRequest::default()
     }
 }
@@ -124,7 +124,8 @@ pub(super) fn if_created_at(
     failure: Vec<RequestOp>,
 ) -> TxnRequest {
     let (key, range_end) = (key.to_vec(), Vec::new());
-    let (op, target) = (CompareOp::Equal, CompareTarget::Create(revision));
+    let op = Enumerated::Known(CompareOp::Equal);
+    let target = CompareTarget::Create(revision);
     TxnRequest { compare: vec![Compare { key, range_end, op, target }], success, failure }
 }
 
@@ -163,7 +164,7 @@ impl Model {
         purpose: Purpose,
     ) -> Option<Answer> {
         let before = RangeRequest {
-            sort_order: SortOrder::Descend,
+            sort_order: Enumerated::Known(SortOrder::Descend),
             max_create_revision: place.revision - 1,
             ..first_created(&place.prefix)
         };

@@ -29,6 +29,28 @@ impl EtcdVersion {
     }
 }
 
+/// How the versions differ, apart from the lock service.
+impl EtcdVersion {
+    /// Whether a watch from a negative revision is refused as compacted (`recvLoop` in
+    /// `v3rpc/watch.go`). Before, such a watcher waits to be synced like any other that is behind:
+    /// below the compacted revision (-1 at first) it is ended, else it finds no history.
+    pub(crate) const fn refuses_negative_start(self) -> bool {
+        matches!(self, EtcdVersion::V3_5)
+    }
+
+    /// Whether a progress request is answered only if no watcher of the stream is behind
+    /// (`progressIfSync` in `mvcc/watchable_store.go`); before, always.
+    pub(crate) const fn progress_waits_for_all(self) -> bool {
+        matches!(self, EtcdVersion::V3_5)
+    }
+
+    /// Whether a deletion in the very revision that is compacted can still be watched (`doCompact`
+    /// in `mvcc/key_index.go`).
+    pub(crate) const fn keeps_tombstone_of_compaction(self) -> bool {
+        matches!(self, EtcdVersion::V3_5)
+    }
+}
+
 /// The release.
 impl fmt::Display for EtcdVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
