@@ -9,6 +9,7 @@
 pub(crate) mod error;
 
 pub(crate) mod id;
+mod index;
 mod kv;
 pub(crate) mod lease;
 mod lessor;
