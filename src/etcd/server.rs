@@ -4,6 +4,8 @@
 //! out. [`MemberState`] is what is durable (a real member writes it to its disk before it answers);
 //! connections and streams belong to the tasks of the node and end with them.
 
+mod in_process;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt, io,
@@ -23,6 +25,8 @@ use super::{
     },
     protocol::{ClientMessage, ServerMessage},
 };
+
+pub use self::in_process::{InProcess, InProcessMessage};
 
 /// How often a member looks for expired leases (`runLoop` in `server/lease/lessor.go`).
 const EXPIRY_TICK: Duration = Duration::from_millis(500);

@@ -137,7 +137,7 @@ impl PutOptions {
         self
     }
 
-    pub(super) fn into_request(self, key: Vec<u8>, value: Vec<u8>) -> PutRequest {
+    pub(in crate::etcd) fn into_request(self, key: Vec<u8>, value: Vec<u8>) -> PutRequest {
         let PutOptions { lease, prev_kv, ignore_value, ignore_lease } = self;
         PutRequest { key, value, lease, prev_kv, ignore_value, ignore_lease }
     }
@@ -238,7 +238,7 @@ impl GetOptions {
         self
     }
 
-    pub(super) fn into_request(self, key: Vec<u8>) -> RangeRequest {
+    pub(in crate::etcd) fn into_request(self, key: Vec<u8>) -> RangeRequest {
         let (key, range_end) = self.range.build(key);
         RangeRequest { key, range_end, ..self.request }
     }
@@ -265,7 +265,7 @@ impl DeleteOptions {
         self
     }
 
-    pub(super) fn into_request(self, key: Vec<u8>) -> DeleteRangeRequest {
+    pub(in crate::etcd) fn into_request(self, key: Vec<u8>) -> DeleteRangeRequest {
         let (key, range_end) = self.range.build(key);
         DeleteRangeRequest { key, range_end, prev_kv: self.prev_kv }
     }

@@ -106,7 +106,7 @@ impl WatchOptions {
         self
     }
 
-    fn into_request(self, key: Vec<u8>) -> WatchCreateRequest {
+    pub(in crate::etcd) fn into_request(self, key: Vec<u8>) -> WatchCreateRequest {
         let (key, range_end) = self.range.build(key);
         WatchCreateRequest { key, range_end, ..self.request }
     }

@@ -169,6 +169,16 @@ impl Model {
         });
     }
 
+    /// How many states of keys are kept, past and present ones.
+    pub(crate) fn history_len(&self) -> usize {
+        self.store.history_len()
+    }
+
+    /// How many events are kept.
+    pub(crate) fn events_len(&self) -> usize {
+        self.store.events_len()
+    }
+
     fn header(&self) -> ResponseHeader {
         ResponseHeader {
             cluster_id: self.identity.cluster_id,

@@ -191,6 +191,16 @@ impl Store {
         self.events.iter().skip(skip).flatten()
     }
 
+    /// How many states of keys are kept, deletions included.
+    pub(crate) fn history_len(&self) -> usize {
+        self.history.values().map(Vec::len).sum()
+    }
+
+    /// How many events are kept.
+    pub(crate) fn events_len(&self) -> usize {
+        self.events.iter().map(Vec::len).sum()
+    }
+
     /// Forgets what cannot be read any more once `revision` is the oldest readable one
     /// (`Compact` in `kvstore.go`).
     pub(crate) fn compact(&mut self, revision: i64) -> Result<(), Refusal> {
