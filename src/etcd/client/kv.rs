@@ -20,6 +20,16 @@ impl KvClient {
         KvClient { channel }
     }
 
+    /// Limits the size of an answer; without effect here.
+    pub fn max_decoding_message_size(self, _limit: usize) -> Self {
+        self
+    }
+
+    /// Limits the size of a request; without effect here.
+    pub fn max_encoding_message_size(self, _limit: usize) -> Self {
+        self
+    }
+
     /// Puts a key. Every put is a revision of its own.
     ///
     /// # Errors
