@@ -32,6 +32,20 @@ fn puts(criterion: &mut Criterion) {
             member.compact(revision).expect("a new revision");
         });
     });
+    group.sample_size(10).throughput(Throughput::Elements(20 * ROUND as u64));
+    group.bench_function("200000 keys, all new, nothing compacted", |bencher| {
+        let key = |n| format!("key/{:06}", n * 7919 % (20 * ROUND));
+        let keys: Vec<String> = (0..20 * ROUND).map(key).collect();
+        bencher.iter_batched_ref(
+            InProcess::default,
+            |member| {
+                for key in &keys {
+                    black_box(member.put(key.as_str(), "value", None).expect("it is a put"));
+                }
+            },
+            BatchSize::PerIteration,
+        );
+    });
     group.finish();
 }
 

@@ -28,8 +28,15 @@
 //! | time to write and to agree | not modelled: applied on arrival | - |
 //! | unknown enumeration values | cannot be asked: the facade has none | - |
 //! | lock and election service | not modelled yet: Unimplemented | `v3lock`, `v3election` |
-//! | change of members, authentication at connect | not modelled: Unimplemented | - |
-//! | auth, alarm, hash, defragment, snapshot, namespaces, TLS, `WatchStream::split` | absent | - |
+//! | member add, remove, update, promote | not modelled: Unimplemented | `v3rpc/member.go` |
+//! | users and roles, `with_user` at connect | not modelled: Unimplemented | `v3rpc/auth.go` |
+//! | alarm, defragment, hash, snapshot, move leader | not modelled: Unimplemented | `maintenance.go` |
+//! | keep-alive and leader options of `connect` | no effect | etcd-client `client.rs` |
+//! | TLS | absent; an `https` endpoint is refused | etcd-client `client.rs` |
+//! | namespaces: `KvClientPrefix`, `LeaseClientPrefix` | absent | etcd-client `namespace` |
+//! | channels: `Channel`, `BalancedChannelBuilder`, `from_channel` | absent | `channel.rs` |
+//! | protobuf: `proto`, `WatchStream::split`, conversions | absent | etcd-client `rpc` |
+//! | unchecked accessors: `key_str_unchecked` and its like | absent: unsafe | etcd-client `rpc` |
 
 #[cfg(madsim)]
 mod client;

@@ -214,10 +214,16 @@ impl Store {
         self.history.retain(|_, versions| {
             let known = versions.partition_point(|(at, _)| *at <= revision);
             versions.drain(..known.saturating_sub(1));
+            if versions.capacity() / 4 > versions.len() {
+                versions.shrink_to_fit();
+            }
             versions.len() > 1 || versions[0].1.is_some() || versions[0].0 > revision
         });
         while self.first_event < revision && self.events.pop_front().is_some() {
             self.first_event += 1;
+        }
+        if self.events.capacity() / 4 > self.events.len() {
+            self.events.shrink_to_fit();
         }
         Ok(())
     }

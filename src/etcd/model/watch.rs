@@ -105,7 +105,9 @@ impl Watchers {
             self.by_range.containing(&event.kv.key, |id| {
                 let watcher = &self.all[id];
                 if watcher.wants(event) {
-                    told.entry(*id).or_default().push(watcher.event(event, compacted));
+                    // Most revisions are of one event.
+                    let events = told.entry(*id).or_insert_with(|| Vec::with_capacity(1));
+                    events.push(watcher.event(event, compacted));
                 }
             });
         }

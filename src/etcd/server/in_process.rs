@@ -307,3 +307,101 @@ fn refused(refusal: impl Into<Status>) -> Error {
 fn unexpected(response: &Response) -> Error {
     Error::Internal(format!("the member answered another question: {response:?}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use tonic::Code;
+
+    use super::*;
+    use crate::etcd::{Compare, CompareOp, TxnOp};
+
+    fn revision(member: &mut InProcess) -> i64 {
+        let header = member.get("x", None).expect("it can be read").take_header();
+        header.expect("there is a header").revision()
+    }
+
+    /// Memory grows with the live history only: after a compaction of everything there is one state
+    /// for each key, whatever happened before, and nothing of the deleted keys.
+    #[test]
+    fn compaction_frees_what_cannot_be_read() {
+        let mut member = InProcess::default();
+        let lease = member.lease_grant(2, None).expect("it is new").id();
+        for n in 0..10_000 {
+            let on_lease = (n % 7 == 0).then(|| PutOptions::new().with_lease(lease));
+            member.put(format!("key/{}", n % 100), n.to_string(), on_lease).expect("a put");
+        }
+        let prefix = Some(DeleteOptions::new().with_prefix());
+        member.delete("key/5", prefix).expect("a delete");
+        member.advance(Duration::from_secs(3));
+        assert!(member.leases().expect("a list").leases().is_empty(), "the lease has run out");
+        assert!(member.history_len() > 10_000 && member.events_len() > 10_000);
+
+        let keys =
+            member.get("key/", Some(GetOptions::new().with_prefix())).expect("a get").count();
+        assert!(keys > 0 && keys < 90);
+        for _ in 0..2 {
+            let now = revision(&mut member);
+            member.compact(now).expect("a new revision");
+            assert_eq!(member.history_len(), keys as usize);
+            assert!(member.events_len() <= 100, "those of one revision");
+            // A key that lives on keeps one state, over any number of rounds.
+            for n in 0..1_000 {
+                member.put("key/1", n.to_string(), None).expect("a put");
+            }
+            assert_eq!(member.history_len(), keys as usize + 1_000);
+        }
+    }
+
+    /// A refusal has etcd's code and message, and leaves no trace.
+    #[test]
+    fn refusals_are_those_of_etcd() {
+        let mut member = InProcess::default();
+        let options = Some(PutOptions::new().with_lease(77));
+        let Err(Error::GRpcStatus(status)) = member.put("key", "value", options) else {
+            panic!("there is no such lease");
+        };
+        assert_eq!(status.code(), Code::NotFound);
+        assert_eq!(status.message(), "etcdserver: requested lease not found");
+        assert_eq!(revision(&mut member), 1);
+        let empty = member.watch("b", Some(WatchOptions::new().with_range("a")));
+        assert!(matches!(empty, Err(Error::WatchError(_))), "{empty:?}");
+    }
+
+    /// The first message of a watcher of the past is its history, and a cancelled one says so.
+    #[test]
+    fn watchers_are_told_in_messages() {
+        let mut member = InProcess::default();
+        let absent = Compare::version("key", CompareOp::Equal, 0);
+        let txn = Txn::new().when([absent]).and_then([TxnOp::put("key", "value", None)]);
+        assert!(member.txn(txn).expect("a txn").succeeded());
+        let watcher = member.watch("key", Some(WatchOptions::new().with_start_revision(1)));
+        let watcher = watcher.expect("it is a key");
+        member.advance(Duration::from_secs(1));
+        let messages = member.take_messages();
+        let [InProcessMessage::Watch(past)] = &messages[..] else { panic!("{messages:?}") };
+        assert_eq!((past.watch_id(), past.events().len()), (watcher, 1));
+        member.cancel_watch(watcher);
+        let messages = member.take_messages();
+        let [InProcessMessage::Watch(end)] = &messages[..] else { panic!("{messages:?}") };
+        assert!(end.canceled());
+        member.put("key", "again", None).expect("a put");
+        assert!(member.take_messages().is_empty());
+    }
+
+    /// A renewal of a lease that has run out is answered when it is revoked, with TTL 0.
+    #[test]
+    fn a_late_renewal_is_answered_in_a_message() {
+        let mut member = InProcess::default();
+        member.advance(Duration::from_millis(100));
+        let lease = member.lease_grant(2, None).expect("it is new").id();
+        assert_eq!(member.lease_keep_alive(lease).expect("known").map(|a| a.ttl()), Some(2));
+        member.advance(Duration::from_millis(2_100));
+        assert!(member.lease_keep_alive(lease).expect("known").is_none());
+        member.advance(Duration::from_secs(1));
+        let messages = member.take_messages();
+        let [InProcessMessage::KeepAlive(answer)] = &messages[..] else { panic!("{messages:?}") };
+        assert_eq!((answer.id(), answer.ttl()), (lease, 0));
+        let gone = member.lease_time_to_live(lease, None).expect("an answer");
+        assert_eq!(gone.ttl(), -1);
+    }
+}
