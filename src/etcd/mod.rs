@@ -30,7 +30,7 @@
 //! | lock and election service | not modelled yet: Unimplemented | `v3lock`, `v3election` |
 //! | member add, remove, update, promote | not modelled: Unimplemented | `v3rpc/member.go` |
 //! | users and roles, `with_user` at connect | not modelled: Unimplemented | `v3rpc/auth.go` |
-//! | alarm, defragment, hash, snapshot, move leader | not modelled: Unimplemented | `maintenance.go` |
+//! | alarm, hash, snapshot, defragment … | not modelled: Unimplemented | `v3rpc/maintenance.go` |
 //! | keep-alive and leader options of `connect` | no effect | etcd-client `client.rs` |
 //! | TLS | absent; an `https` endpoint is refused | etcd-client `client.rs` |
 //! | namespaces: `KvClientPrefix`, `LeaseClientPrefix` | absent | etcd-client `namespace` |

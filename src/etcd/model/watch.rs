@@ -2,7 +2,8 @@
 //!
 //! `server/storage/mvcc/watchable_store.go` and `server/etcdserver/api/v3rpc/watch.go`, with the
 //! answers of 3.5.30. The watchers of a key are found by an index, so a write costs time in those
-//! that it concerns. History is sent at once, as one response; a real member takes up to 100 ms for it.
+//! that it concerns. History is sent at once, as one response; a real member takes up to 100 ms
+//! for it.
 
 use std::collections::BTreeMap;
 
