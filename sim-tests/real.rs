@@ -11,6 +11,9 @@
 //! etcd, in the target `sim`, which in turn refuses to be built without `--cfg madsim`.
 
 #[cfg(not(madsim))]
+mod parity;
+
+#[cfg(not(madsim))]
 mod real {
     mod election;
     mod member;

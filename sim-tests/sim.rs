@@ -19,5 +19,6 @@ mod fenced_lock;
 mod golden;
 mod must_fail;
 mod own_storage;
+mod parity;
 mod storage_cases;
 mod tidy;

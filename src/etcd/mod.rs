@@ -38,8 +38,15 @@
 //! | election: campaign, proclaim, resign, observe | modelled | `v3election`, `election.go` |
 //! | order of calls that wake at once | differs: the queue's, in etcd random | `key.go` |
 //! | order in which a lost connection's calls end | differs: as asked, in etcd random | - |
-//! | change of members, authentication at connect | not modelled: Unimplemented | - |
-//! | auth, alarm, hash, defragment, snapshot, namespaces, TLS, `WatchStream::split` | absent | - |
+//! | member add, remove, update, promote | not modelled: Unimplemented | `v3rpc/member.go` |
+//! | users and roles, `with_user` at connect | not modelled: Unimplemented | `v3rpc/auth.go` |
+//! | alarm, hash, snapshot, defragment … | not modelled: Unimplemented | `v3rpc/maintenance.go` |
+//! | keep-alive and leader options of `connect` | no effect | etcd-client `client.rs` |
+//! | TLS | absent; an `https` endpoint is refused | etcd-client `client.rs` |
+//! | namespaces: `KvClientPrefix`, `LeaseClientPrefix` | absent | etcd-client `namespace` |
+//! | channels: `Channel`, `BalancedChannelBuilder`, `from_channel` | absent | `channel.rs` |
+//! | protobuf: `proto`, `WatchStream::split`, conversions | absent | etcd-client `rpc` |
+//! | unchecked accessors: `key_str_unchecked` and its like | absent: unsafe | etcd-client `rpc` |
 
 #[cfg(madsim)]
 mod client;

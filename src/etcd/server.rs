@@ -4,6 +4,8 @@
 //! out. [`MemberState`] is what is durable (a real member writes it to its disk before it answers);
 //! connections and streams belong to the tasks of the node and end with them.
 
+mod in_process;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt, io,
@@ -22,6 +24,7 @@ use super::{
     protocol::{ClientMessage, ServerMessage},
 };
 
+pub use self::in_process::{InProcess, InProcessMessage};
 pub use super::model::version::{EtcdVersion, UnknownVersion};
 
 /// How often a member looks for expired leases (`runLoop` in `server/lease/lessor.go`).

@@ -15,9 +15,9 @@ use madsim::{
 use tonic::Code;
 
 use super::{
-    Client, Compare, CompareOp, ConnectOptions, Error, EventType, GetOptions, LeaseGrantOptions,
-    LeaseTimeToLiveOptions, PutOptions, SortOrder, SortTarget, Txn, TxnOp, TxnOpResponse,
-    WatchOptions,
+    AlarmAction, AlarmType, Client, Compare, CompareOp, ConnectOptions, Error, EventType,
+    GetOptions, LeaseGrantOptions, LeaseTimeToLiveOptions, Permission, PutOptions, SortOrder,
+    SortTarget, Txn, TxnOp, TxnOpResponse, WatchOptions,
     server::{CommitLog, MemberOptions, MemberState, serve},
 };
 use crate::{
@@ -362,5 +362,35 @@ fn a_dead_endpoint_is_passed_over() {
         assert_eq!(members.members()[0].client_urls(), [ENDPOINT]);
         let status = client.status().await.expect("an answer");
         assert_eq!((status.version(), status.leader()), ("3.5.30", members.members()[0].id()));
+    });
+}
+
+/// Every call for what the simulation does not have is answered, and says so.
+#[test]
+fn what_is_not_simulated_can_be_called() {
+    fn refused<T>(answer: Result<T, Error>) {
+        let Err(Error::GRpcStatus(status)) = answer else { panic!("it is not simulated") };
+        assert_eq!(status.code(), Code::Unimplemented);
+        assert!(status.message().starts_with("not simulated: "), "{status}");
+    }
+    with_client(async |mut client| {
+        refused(client.auth_enable().await);
+        refused(client.role_grant_permission("role", Permission::read("key")).await);
+        refused(client.user_add("name", "password", None).await);
+        refused(client.auth_client().authenticate("name".to_owned(), String::new()).await);
+        refused(client.update_user(Some(("name".to_owned(), String::new()))).await);
+        refused(client.member_add(["10.0.0.2:2380"], None).await);
+        refused(client.member_remove(1).await);
+        refused(client.alarm(AlarmAction::Get, AlarmType::None, None).await);
+        refused(client.defragment().await);
+        refused(client.hash_kv(1).await);
+        refused(client.snapshot().await);
+        refused(client.move_leader(1).await);
+        let user = ConnectOptions::new().with_user("name", "password");
+        refused(Client::connect([ENDPOINT], Some(user)).await);
+        client.update_user(None).await?;
+        client.refresh_token().await?;
+        assert_eq!(client.member_list().await?.members().len(), 1);
+        Ok(())
     });
 }

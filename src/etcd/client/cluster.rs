@@ -1,7 +1,8 @@
 //! The members of the cluster. Changing them is not simulated.
 
 use super::{
-    Member, MemberListResponse, ResponseHeader,
+    Client, Member, MemberListResponse,
+    absent::{absent_responses, not_simulated_calls},
     channel::Channel,
     error::{Result, not_simulated},
     unexpected,
@@ -62,20 +63,28 @@ impl MemberAddOptions {
     }
 }
 
-/// The answer to adding a member.
-#[derive(Debug, Default, Clone)]
-pub struct MemberAddResponse {
-    header: Option<ResponseHeader>,
-    member: Option<Member>,
-    members: Vec<Member>,
+not_simulated_calls!([ClusterClient, Client] {
+    member_remove(id: u64) -> MemberRemoveResponse = "member remove";
+    member_update(id: u64, url: impl Into<Vec<String>>) -> MemberUpdateResponse = "member update";
+    member_promote(id: u64) -> MemberPromoteResponse = "member promote";
+});
+
+absent_responses! {
+    /// The answer to adding a member.
+    #[derive(Debug, Default, Clone)]
+    MemberAddResponse { member: Option<Member>, members: Vec<Member> }
+    /// The answer to removing a member.
+    #[derive(Debug, Default, Clone)]
+    MemberRemoveResponse { members: Vec<Member> }
+    /// The answer to changing a member's addresses.
+    #[derive(Debug, Default, Clone)]
+    MemberUpdateResponse { members: Vec<Member> }
+    /// The answer to making a learner vote.
+    #[derive(Debug, Default, Clone)]
+    MemberPromoteResponse { members: Vec<Member> }
 }
 
 impl MemberAddResponse {
-    /// The header.
-    pub fn header(&self) -> Option<&ResponseHeader> {
-        self.header.as_ref()
-    }
-
     /// The new member.
     pub fn member(&self) -> Option<&Member> {
         self.member.as_ref()
@@ -86,3 +95,16 @@ impl MemberAddResponse {
         &self.members
     }
 }
+
+macro_rules! members {
+    ($($response:ty),*) => {
+        $(impl $response {
+            /// All members.
+            pub fn members(&self) -> &[Member] {
+                &self.members
+            }
+        })*
+    };
+}
+
+members!(MemberRemoveResponse, MemberUpdateResponse, MemberPromoteResponse);

@@ -7,7 +7,7 @@ use tonic::{Status, metadata::errors::InvalidMetadataValue};
 /// What the methods of the client give.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The error of the etcd client, as in etcd-client 0.18. Its `TransportError` does not exist here:
+/// The error of the etcd client, as in etcd-client 0.18. Its `TransportError` never occurs here:
 /// the simulated transport reports an unreachable member as `GRpcStatus` with code Unavailable.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -20,6 +20,9 @@ pub enum Error {
     /// IO error.
     #[error("io error: {0}")]
     IoError(#[from] std::io::Error),
+    /// Transport error: never.
+    #[error("transport error: {0}")]
+    TransportError(#[from] TransportError),
     /// A status of gRPC: a refusal of the member, or an unknown outcome (time-out, lost
     /// connection). Something that is not simulated is Unimplemented.
     #[error("grpc request error: {0}")]
@@ -49,6 +52,11 @@ pub enum Error {
     #[error("internal error: {0}")]
     Internal(String),
 }
+
+/// Stands for `tonic::transport::Error`, which belongs to a transport that is not here. There are
+/// no values of it; it is there so that a `match` on [`Error`] compiles in both builds.
+#[derive(Debug, thiserror::Error)]
+pub enum TransportError {}
 
 /// The answer for what this simulation does not have.
 pub(super) fn not_simulated(what: &str) -> Error {

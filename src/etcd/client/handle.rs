@@ -3,14 +3,14 @@
 use std::{fmt, time::Duration};
 
 use super::{
-    CampaignResponse, ClusterClient, CompactionOptions, CompactionResponse, DeleteOptions,
-    DeleteResponse, ElectionClient, Error, GetOptions, GetResponse, KvClient, LeaderResponse,
-    LeaseClient, LeaseGrantOptions, LeaseGrantResponse, LeaseKeepAliveStream, LeaseKeeper,
-    LeaseLeasesResponse, LeaseRevokeResponse, LeaseTimeToLiveOptions, LeaseTimeToLiveResponse,
-    LockClient, LockOptions, LockResponse, MaintenanceClient, MemberAddOptions, MemberAddResponse,
-    MemberListResponse, ObserveStream, ProclaimOptions, ProclaimResponse, PutOptions, PutResponse,
-    ResignOptions, ResignResponse, StatusResponse, Txn, TxnResponse, UnlockResponse, WatchClient,
-    WatchOptions, WatchStream,
+    AuthClient, CampaignResponse, ClusterClient, CompactionOptions, CompactionResponse,
+    DeleteOptions, DeleteResponse, ElectionClient, Error, GetOptions, GetResponse, KvClient,
+    LeaderResponse, LeaseClient, LeaseGrantOptions, LeaseGrantResponse, LeaseKeepAliveStream,
+    LeaseKeeper, LeaseLeasesResponse, LeaseRevokeResponse, LeaseTimeToLiveOptions,
+    LeaseTimeToLiveResponse, LockClient, LockOptions, LockResponse, MaintenanceClient,
+    MemberAddOptions, MemberAddResponse, MemberListResponse, ObserveStream, ProclaimOptions,
+    ProclaimResponse, PutOptions, PutResponse, ResignOptions, ResignResponse, StatusResponse, Txn,
+    TxnResponse, UnlockResponse, WatchClient, WatchOptions, WatchStream,
     channel::{Channel, Limits},
     error::{Result, not_simulated},
 };
@@ -119,6 +119,30 @@ impl Client {
     /// The client of the election service.
     pub fn election_client(&self) -> ElectionClient {
         self.election.clone()
+    }
+
+    /// The client of the auth service, which is not simulated.
+    pub fn auth_client(&self) -> AuthClient {
+        AuthClient::new()
+    }
+
+    /// Authenticates anew. Without a user, and there is never one here, this does nothing.
+    ///
+    /// # Errors
+    /// None.
+    pub async fn refresh_token(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Changes the user: only to none, which is what there is.
+    ///
+    /// # Errors
+    /// With a user: Unimplemented, authentication is not simulated.
+    pub async fn update_user(&mut self, user: Option<(String, String)>) -> Result<()> {
+        match user {
+            Some(_) => Err(not_simulated("authentication")),
+            None => Ok(()),
+        }
     }
 
     /// The client of the cluster service.

@@ -20,6 +20,16 @@ impl KvClient {
         KvClient { channel }
     }
 
+    /// Limits the size of an answer; without effect here.
+    pub fn max_decoding_message_size(self, _limit: usize) -> Self {
+        self
+    }
+
+    /// Limits the size of a request; without effect here.
+    pub fn max_encoding_message_size(self, _limit: usize) -> Self {
+        self
+    }
+
     /// Puts a key. Every put is a revision of its own.
     ///
     /// # Errors
@@ -137,7 +147,7 @@ impl PutOptions {
         self
     }
 
-    pub(super) fn into_request(self, key: Vec<u8>, value: Vec<u8>) -> PutRequest {
+    pub(in crate::etcd) fn into_request(self, key: Vec<u8>, value: Vec<u8>) -> PutRequest {
         let PutOptions { lease, prev_kv, ignore_value, ignore_lease } = self;
         PutRequest { key, value, lease, prev_kv, ignore_value, ignore_lease }
     }
@@ -238,7 +248,7 @@ impl GetOptions {
         self
     }
 
-    pub(super) fn into_request(self, key: Vec<u8>) -> RangeRequest {
+    pub(in crate::etcd) fn into_request(self, key: Vec<u8>) -> RangeRequest {
         let (key, range_end) = self.range.build(key);
         RangeRequest { key, range_end, ..self.request }
     }
@@ -265,7 +275,7 @@ impl DeleteOptions {
         self
     }
 
-    pub(super) fn into_request(self, key: Vec<u8>) -> DeleteRangeRequest {
+    pub(in crate::etcd) fn into_request(self, key: Vec<u8>) -> DeleteRangeRequest {
         let (key, range_end) = self.range.build(key);
         DeleteRangeRequest { key, range_end, prev_kv: self.prev_kv }
     }

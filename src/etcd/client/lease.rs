@@ -35,7 +35,7 @@ impl LeaseClient {
         ttl: i64,
         options: Option<LeaseGrantOptions>,
     ) -> Result<LeaseGrantResponse> {
-        let id = options.unwrap_or_default().id;
+        let id = options.unwrap_or_default().id();
         match self.channel.call(Request::LeaseGrant { ttl_s: ttl, id }).await? {
             Response::LeaseGrant(response) => Ok(response),
             _ => unexpected(),
@@ -80,7 +80,7 @@ impl LeaseClient {
         id: i64,
         options: Option<LeaseTimeToLiveOptions>,
     ) -> Result<LeaseTimeToLiveResponse> {
-        let keys = options.unwrap_or_default().keys;
+        let keys = options.unwrap_or_default().keys();
         match self.channel.call(Request::LeaseTimeToLive { id, keys }).await? {
             Response::LeaseTimeToLive(response) => Ok(response),
             _ => unexpected(),
@@ -116,6 +116,10 @@ impl LeaseGrantOptions {
         self.id = id;
         self
     }
+
+    pub(in crate::etcd) const fn id(&self) -> i64 {
+        self.id
+    }
 }
 
 /// Options of a question for the time to live.
@@ -134,6 +138,10 @@ impl LeaseTimeToLiveOptions {
     pub const fn with_keys(mut self) -> Self {
         self.keys = true;
         self
+    }
+
+    pub(in crate::etcd) const fn keys(&self) -> bool {
+        self.keys
     }
 }
 

@@ -5,9 +5,12 @@
 //! is where their accessors are. What the simulation does not have answers with the gRPC code
 //! Unimplemented and a text that begins with `not simulated`.
 
+mod absent;
+mod auth;
 mod channel;
 mod cluster;
 mod election;
+mod enumeration;
 mod error;
 mod handle;
 mod kv;
@@ -19,16 +22,32 @@ mod txn;
 mod watch;
 
 pub use self::{
-    cluster::{ClusterClient, MemberAddOptions, MemberAddResponse},
+    auth::{
+        AuthClient, AuthDisableResponse, AuthEnableResponse, AuthenticateResponse, Permission,
+        PermissionType, RoleAddResponse, RoleDeleteResponse, RoleGetResponse,
+        RoleGrantPermissionResponse, RoleListResponse, RoleRevokePermissionOptions,
+        RoleRevokePermissionResponse, UserAddOptions, UserAddResponse, UserChangePasswordResponse,
+        UserDeleteResponse, UserGetResponse, UserGrantRoleResponse, UserListResponse,
+        UserRevokeRoleResponse,
+    },
+    cluster::{
+        ClusterClient, MemberAddOptions, MemberAddResponse, MemberPromoteResponse,
+        MemberRemoveResponse, MemberUpdateResponse,
+    },
     election::{ElectionClient, ObserveStream, ProclaimOptions, ResignOptions},
-    error::Error,
+    enumeration::UnknownEnumValue,
+    error::{Error, TransportError},
     handle::{Client, ConnectOptions},
     kv::{CompactionOptions, DeleteOptions, GetOptions, KvClient, PutOptions},
     lease::{
         LeaseClient, LeaseGrantOptions, LeaseKeepAliveStream, LeaseKeeper, LeaseTimeToLiveOptions,
     },
     lock::{LockClient, LockOptions},
-    maintenance::MaintenanceClient,
+    maintenance::{
+        AlarmAction, AlarmMember, AlarmOptions, AlarmResponse, AlarmType, DefragmentResponse,
+        HashKvResponse, HashResponse, MaintenanceClient, MoveLeaderResponse, SnapshotResponse,
+        SnapshotStreaming,
+    },
     txn::{Txn, TxnOp},
     watch::{WatchClient, WatchOptions, WatchStream},
 };

@@ -132,7 +132,7 @@ impl Txn {
         self
     }
 
-    pub(super) fn into_request(self) -> TxnRequest {
+    pub(in crate::etcd) fn into_request(self) -> TxnRequest {
         self.request
     }
 }

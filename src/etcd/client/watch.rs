@@ -28,6 +28,11 @@ impl WatchClient {
         WatchClient { channel }
     }
 
+    /// Limits the size of a message; without effect here.
+    pub fn max_decoding_message_size(self, _limit: usize) -> Self {
+        self
+    }
+
     /// Opens a watch stream with one watcher. Its first message says `created`; etcd-client does
     /// not take it out, and waits for it here: the headers of the reply come with it.
     ///
@@ -109,7 +114,7 @@ impl WatchOptions {
         self
     }
 
-    fn into_request(self, key: Vec<u8>) -> WatchCreateRequest {
+    pub(in crate::etcd) fn into_request(self, key: Vec<u8>) -> WatchCreateRequest {
         let (key, range_end) = self.range.build(key);
         WatchCreateRequest { key, range_end, ..self.request }
     }

@@ -10,6 +10,7 @@ mod election;
 pub(crate) mod error;
 
 pub(crate) mod id;
+mod index;
 mod kv;
 pub(crate) mod lease;
 mod lessor;
@@ -209,6 +210,16 @@ impl Model {
             streams.retain(|waiting| *waiting != stream);
             !streams.is_empty()
         });
+    }
+
+    /// How many states of keys are kept, past and present ones.
+    pub(crate) fn history_len(&self) -> usize {
+        self.store.history_len()
+    }
+
+    /// How many events are kept.
+    pub(crate) fn events_len(&self) -> usize {
+        self.store.events_len()
     }
 
     fn header(&self) -> ResponseHeader {

@@ -210,6 +210,16 @@ impl Store {
         self.events.iter().skip(skip).flatten()
     }
 
+    /// How many states of keys are kept, deletions included.
+    pub(crate) fn history_len(&self) -> usize {
+        self.history.values().map(Vec::len).sum()
+    }
+
+    /// How many events are kept.
+    pub(crate) fn events_len(&self) -> usize {
+        self.events.iter().map(Vec::len).sum()
+    }
+
     /// Forgets what cannot be read any more once `revision` is the oldest readable one
     /// (`Compact` in `kvstore.go`). A deletion in that very revision is kept for watchers or not.
     pub(crate) fn compact(&mut self, revision: i64, tombstones: bool) -> Result<(), Refusal> {
@@ -223,6 +233,9 @@ impl Store {
         self.history.retain(|_, versions| {
             let known = versions.partition_point(|(at, _)| *at <= revision);
             versions.drain(..known.saturating_sub(1));
+            if versions.capacity() / 4 > versions.len() {
+                versions.shrink_to_fit();
+            }
             versions.len() > 1 || versions[0].1.is_some() || versions[0].0 > revision
         });
         while self.first_event < revision && self.events.pop_front().is_some() {
@@ -233,6 +246,9 @@ impl Store {
             && !tombstones
         {
             events.retain(|event| event.event_type != EventType::Delete);
+        }
+        if self.events.capacity() / 4 > self.events.len() {
+            self.events.shrink_to_fit();
         }
         Ok(())
     }

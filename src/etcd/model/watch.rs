@@ -1,17 +1,16 @@
 //! Watchers: who is told of which change.
 //!
-//! `server/mvcc/watchable_store.go` and `server/etcdserver/api/v3rpc/watch.go`. Watchers of one key
-//! are found by key, watchers of a range by the start of the range. History is sent at once, in few
-//! messages; a real member takes up to 100 ms for it.
+//! `server/mvcc/watchable_store.go` and `server/etcdserver/api/v3rpc/watch.go`. The watchers of a
+//! key are found by an index, so a write costs time in those that it concerns. History is sent at
+//! once, in few messages; a real member takes up to 100 ms for it.
 
-use std::{collections::BTreeMap, ops::Bound};
-
-use bytes::Bytes;
+use std::collections::BTreeMap;
 
 use super::{
     Model, StreamId,
     error::Refusal,
-    range::{End, Range},
+    index::RangeIndex,
+    range::Range,
     request::{Enumerated, WatchCreateRequest, WatchFilterType},
     response::{Event, EventType, Response, ResponseHeader, WatchResponse},
     size,
@@ -66,8 +65,7 @@ impl Watcher {
 #[derive(Debug, Default)]
 pub(super) struct Watchers {
     all: BTreeMap<WatcherId, Watcher>,
-    by_key: BTreeMap<Bytes, Vec<WatcherId>>,
-    by_start: BTreeMap<Bytes, Vec<WatcherId>>,
+    by_range: RangeIndex<WatcherId>,
     next_id: BTreeMap<StreamId, i64>,
 }
 
@@ -84,31 +82,16 @@ impl Watchers {
         Some(*next - 1)
     }
 
-    fn index(&mut self, range: &Range) -> &mut Vec<WatcherId> {
-        let map = match range.end {
-            End::Single => &mut self.by_key,
-            End::Open | End::Before(_) => &mut self.by_start,
-        };
-        map.entry(range.start.clone()).or_default()
-    }
-
     fn insert(&mut self, id: WatcherId, watcher: Watcher) {
         if !watcher.compacted {
-            self.index(&watcher.range).push(id);
+            self.by_range.insert(&watcher.range, id);
         }
         self.all.insert(id, watcher);
     }
 
     fn remove(&mut self, id: WatcherId) -> bool {
         let Some(watcher) = self.all.remove(&id) else { return false };
-        let index = self.index(&watcher.range);
-        index.retain(|other| *other != id);
-        if index.is_empty() {
-            match watcher.range.end {
-                End::Single => self.by_key.remove(&watcher.range.start),
-                End::Open | End::Before(_) => self.by_start.remove(&watcher.range.start),
-            };
-        }
+        self.by_range.remove(&watcher.range, &id);
         true
     }
 
@@ -145,17 +128,16 @@ impl Watchers {
         }
         let mut told: BTreeMap<WatcherId, (bool, Vec<Event>)> = BTreeMap::new();
         for event in events {
-            let key = &event.kv.key;
-            let up_to = (Bound::Unbounded, Bound::Included(&key[..]));
-            let single = self.by_key.get(key).into_iter().flatten();
-            let ranges = self.by_start.range::<[u8], _>(up_to).flat_map(|(_, ids)| ids);
-            for id in single.chain(ranges) {
+            self.by_range.containing(&event.kv.key, |id| {
                 let watcher = &self.all[id];
-                if watcher.range.contains(key) && watcher.wants(event) {
-                    let entry = told.entry(*id).or_insert((watcher.fragment, Vec::new()));
+                if watcher.wants(event) {
+                    // Most revisions are of one event.
+                    let entry = told
+                        .entry(*id)
+                        .or_insert_with(|| (watcher.fragment, Vec::with_capacity(1)));
                     entry.1.push(watcher.event(event, compacted));
                 }
-            }
+            });
         }
         let mut responses = Vec::with_capacity(told.len());
         for ((stream, watch_id), (fragment, events)) in told {
