@@ -34,10 +34,10 @@
 //! | periodic progress of a watch | not modelled: accepted, no effect | `v3rpc/watch.go` |
 //! | limits on the size of messages on streams | not modelled | `v3rpc/grpc.go` |
 //! | time to write and to agree | not modelled: applied on arrival | - |
-//! | lock: queue, sessions, re-entry, cancellation | as 3.4 or 3.5 | `v3lock`, `mutex.go` |
+//! | lock: queue, sessions, re-entry, cancel | modelled, as 3.4 or 3.5 | `v3lock`, `mutex.go` |
 //! | election: campaign, proclaim, resign, observe | modelled | `v3election`, `election.go` |
-//! | calls that one commit wakes | differs: by create revision, in etcd random | `key.go` |
-//! | calls that a lost connection ends | differs: in order of the calls, in etcd random | - |
+//! | order of calls that wake at once | differs: the queue's, in etcd random | `key.go` |
+//! | order in which a lost connection's calls end | differs: as asked, in etcd random | - |
 //! | change of members, authentication at connect | not modelled: Unimplemented | - |
 //! | auth, alarm, hash, defragment, snapshot, namespaces, TLS, `WatchStream::split` | absent | - |
 

@@ -65,6 +65,8 @@ pub(super) struct Calls {
 
 impl Calls {
     fn insert(&mut self, stream: StreamId, call: Call) {
+        // A request that was delivered twice waits once.
+        self.remove(stream);
         let awaiting = self.by_awaited.entry(call.awaited.clone()).or_default();
         awaiting.insert((call.place.revision, stream));
         self.all.insert(stream, call);
@@ -330,6 +332,8 @@ mod tests {
         ask(&mut model, 9, lock(2));
         ask(&mut model, 5, lock(3));
         // A call that shares a key with another is at the same place.
+        ask(&mut model, 4, lock(2));
+        // One that is delivered twice is answered once.
         ask(&mut model, 4, lock(2));
         for key in ["l/2", "l/3"] {
             ask(&mut model, 1, Request::Unlock(key.into()));
