@@ -26,6 +26,9 @@ mod txn;
 pub(crate) mod version;
 mod watch;
 
+#[cfg(test)]
+mod tests;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use crate::history::{Cause, Commit, KeyChange, KeyEvent, LeaseChange, LeaseEvent};
