@@ -11,8 +11,13 @@
 //! etcd, in the target `sim`, which in turn refuses to be built without `--cfg madsim`.
 
 #[cfg(not(madsim))]
+mod recording;
+
+#[cfg(not(madsim))]
 mod real {
+    mod client;
     mod member;
     mod mutex;
     mod session;
+    mod twin;
 }

@@ -116,9 +116,8 @@ impl<D: Door> Run<D> {
     /// Does one step and gives its answer; null where a step has none.
     pub async fn step(&mut self, step: &Value) -> Asked<Value> {
         let millis = |field: &str| Duration::from_millis(step[field].as_u64().unwrap_or(0));
-        let seconds = |default: f64| {
-            Duration::from_secs_f64(step["timeout_s"].as_f64().unwrap_or(default))
-        };
+        let seconds =
+            |default: f64| Duration::from_secs_f64(step["timeout_s"].as_f64().unwrap_or(default));
         let handle = text(&step["handle"]);
         match step["op"].as_str().expect("an operation") {
             "sleep" => {

@@ -12,11 +12,18 @@ use super::{
     super::api::{self, Client, Error},
     answer,
     ask::{Ask, Asked},
-    case, value,
+    case,
     door::Door,
+    value,
 };
 
-/// A client, and how long it waits.
+/// The recorded cases that the API cannot express, and why. A new one has to be added by hand.
+pub const LEFT_OUT: &[(&str, &str)] = &[
+    ("kv_range/sort invalid target value", "it killed the real server"),
+    ("txn/empty request op", "an empty operation"),
+];
+
+/// A client.
 #[derive(Clone)]
 pub struct EtcdApi(pub Client);
 

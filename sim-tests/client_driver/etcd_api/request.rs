@@ -85,9 +85,7 @@ fn election(ask: &Ask) -> Asked<Request> {
             Request::Proclaim(ask.bytes("value"), options)
         }
         "leader" => Request::Leader(ask.bytes("name")),
-        "resign" => {
-            Request::Resign(leader.map(|leader| ResignOptions::new().with_leader(leader)))
-        }
+        "resign" => Request::Resign(leader.map(|leader| ResignOptions::new().with_leader(leader))),
         "observe_open" => Request::Observe(ask.bytes("name")),
         _ => return Err("no such operation"),
     })
@@ -102,11 +100,8 @@ fn leader(ask: &Ask) -> LeaderKey {
 }
 
 fn get(ask: &Ask) -> Asked<GetOptions> {
-    let orders = [
-        ("NONE", SortOrder::None),
-        ("ASCEND", SortOrder::Ascend),
-        ("DESCEND", SortOrder::Descend),
-    ];
+    let orders =
+        [("NONE", SortOrder::None), ("ASCEND", SortOrder::Ascend), ("DESCEND", SortOrder::Descend)];
     let targets = [
         ("KEY", SortTarget::Key),
         ("VERSION", SortTarget::Version),
