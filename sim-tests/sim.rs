@@ -10,6 +10,7 @@ compile_error!(
 );
 
 mod catalog;
+mod client_driver;
 mod command;
 mod demo;
 mod determinism;
@@ -18,5 +19,15 @@ mod fenced_lock;
 mod golden;
 mod must_fail;
 mod own_storage;
+mod recording;
+mod side_by_side;
 mod storage_cases;
 mod tidy;
+
+/// What `client_driver` drives: the simulated etcd under etcd-client's names.
+mod api {
+    pub use leasehold::{
+        etcd::*,
+        time::{sleep, timeout},
+    };
+}
