@@ -21,6 +21,7 @@
 //! | [`history`] [`plan`] [`case`] [`seed`] | pure, serialisable values | each other |
 //! | [`time`] [`net`] [`point`] | the boundary: node clocks, network, code points | |
 //! | [`etcd`] | etcd-client's API: real, or the simulated member behind it | boundary |
+//! | [`conformance`] | recordings of real etcd servers against the simulated one | `etcd` |
 //! | [`concurrency`] | `Session` and `Mutex`, a port of etcd's package | `etcd` |
 //! | [`storage`] | the fenced key-value store, its server and client | boundary |
 //! | [`contrib`] | contrib/lock's client program | `concurrency`, `storage` |
@@ -59,6 +60,8 @@ pub mod cli;
 #[cfg(all(madsim, feature = "harness"))]
 pub(crate) mod cluster;
 pub mod concurrency;
+#[cfg(all(madsim, feature = "harness"))]
+pub mod conformance;
 pub mod contrib;
 #[cfg(all(madsim, feature = "harness"))]
 pub mod demo;

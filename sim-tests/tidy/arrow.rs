@@ -21,6 +21,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("net", 1),
     ("point", 1),
     ("etcd", 2),
+    ("conformance", 3),
     ("concurrency", 3),
     ("storage", 3),
     ("contrib", 4),

@@ -5,6 +5,8 @@
 //! or not run; over many runs the worst in the order 3, 1, 4, 0.
 
 #[cfg(madsim)]
+mod conformance;
+#[cfg(madsim)]
 mod demo;
 #[cfg(madsim)]
 mod explore;
@@ -48,6 +50,8 @@ enum Command {
     Demo(DemoArguments),
     /// Run one case again and print its timeline.
     Replay(ReplayArguments),
+    /// Compare the simulated etcd with recordings of real servers, case by case.
+    Conformance(ConformanceArguments),
 }
 
 #[derive(Debug, clap::Args)]
@@ -91,6 +95,16 @@ struct ReplayArguments {
     token: String,
 }
 
+#[derive(Debug, clap::Args)]
+struct ConformanceArguments {
+    /// Where the recordings are: all *.json in it and below it.
+    #[arg(value_name = "DIR")]
+    dir: std::path::PathBuf,
+    /// Behave as this etcd, 3.4 or 3.5 [default: the one that was recorded].
+    #[arg(long, value_name = "VERSION")]
+    etcd_version: Option<String>,
+}
+
 /// The whole program.
 pub fn main() -> ExitCode {
     log::init();
@@ -106,7 +120,7 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             0
         }
         Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            usage(format_args!("no command given: use explore, demo or replay"))
+            usage(format_args!("no command given: use explore, demo, replay or conformance"))
         }
         Err(error) => {
             // Everything up to the first empty line, as one line.
@@ -124,6 +138,7 @@ fn dispatch(command: Command) -> u8 {
         Command::Explore(arguments) => explore::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Conformance(arguments) => conformance::run(&arguments),
     }
 }
 
@@ -133,6 +148,7 @@ fn dispatch(command: Command) -> u8 {
         Command::Explore(_) => "explore",
         Command::Demo(_) => "demo",
         Command::Replay(_) => "replay",
+        Command::Conformance(_) => "conformance",
     };
     usage(format_args!(
         "`{name}` runs in simulation only and this is the real build: use \

@@ -34,7 +34,7 @@
 #[cfg(madsim)]
 mod client;
 #[cfg(madsim)]
-mod model;
+pub(crate) mod model;
 #[cfg(madsim)]
 mod protocol;
 #[cfg(madsim)]

@@ -24,6 +24,8 @@ use super::{
     protocol::{ClientMessage, ServerMessage},
 };
 
+pub use super::model::version::{EtcdVersion, UnknownVersion};
+
 /// How often a member looks for expired leases (`runLoop` in `server/lease/lessor.go`).
 const EXPIRY_TICK: Duration = Duration::from_millis(500);
 
@@ -54,6 +56,8 @@ pub struct MemberOptions {
     pub cluster_id: u64,
     /// Leases live longer by this after a restart (etcd: 10 ticks of 100 ms).
     pub election_timeout: Duration,
+    /// The etcd that it behaves as.
+    pub version: EtcdVersion,
 }
 
 impl Default for MemberOptions {
@@ -64,6 +68,7 @@ impl Default for MemberOptions {
             member_id: 0x8e9e_05c5_2164_694d,
             cluster_id: 0xcdf8_1819_4e3a_8c32,
             election_timeout: Duration::from_secs(1),
+            version: EtcdVersion::default(),
         }
     }
 }
@@ -104,6 +109,7 @@ impl MemberState {
             member_id: options.member_id,
             name: options.name.clone(),
             client_url: format!("http://{}", options.address),
+            version: options.version,
         };
         let inner = Inner {
             model: Model::new(identity),

@@ -5,7 +5,7 @@ use super::{
     Txn, TxnResponse, channel::Channel, error::Result, key_range_options, unexpected,
 };
 use crate::etcd::model::{
-    request::{DeleteRangeRequest, PutRequest, RangeRequest, Request},
+    request::{DeleteRangeRequest, Enumerated, PutRequest, RangeRequest, Request},
     response::Response,
 };
 
@@ -159,8 +159,8 @@ impl GetOptions {
                 range_end: Vec::new(),
                 limit: 0,
                 revision: 0,
-                sort_order: SortOrder::None,
-                sort_target: SortTarget::Key,
+                sort_order: Enumerated::Known(SortOrder::None),
+                sort_target: Enumerated::Known(SortTarget::Key),
                 serializable: false,
                 keys_only: false,
                 count_only: false,
@@ -191,8 +191,8 @@ impl GetOptions {
     pub fn with_sort(mut self, target: SortTarget, order: SortOrder) -> Self {
         // By key, ascending, is how the store has them: the client then asks for no sorting.
         let natural = target == SortTarget::Key && order == SortOrder::Ascend;
-        self.request.sort_order = if natural { SortOrder::None } else { order };
-        self.request.sort_target = target;
+        self.request.sort_order = Enumerated::Known(if natural { SortOrder::None } else { order });
+        self.request.sort_target = Enumerated::Known(target);
         self
     }
 

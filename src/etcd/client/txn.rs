@@ -3,12 +3,12 @@
 use super::{Compare, CompareOp, DeleteOptions, GetOptions, PutOptions};
 use crate::etcd::model::{
     range::prefix_end,
-    request::{CompareTarget, RequestOp, TxnRequest},
+    request::{CompareTarget, Enumerated, RequestOp, TxnRequest},
 };
 
 impl Compare {
     fn new(key: impl Into<Vec<u8>>, op: CompareOp, target: CompareTarget) -> Self {
-        Compare { key: key.into(), range_end: Vec::new(), op, target }
+        Compare { key: key.into(), range_end: Vec::new(), op: Enumerated::Known(op), target }
     }
 
     /// Compares the version; 0 for a key that does not exist.

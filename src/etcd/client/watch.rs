@@ -13,7 +13,7 @@ use super::{
     key_range_options, unexpected,
 };
 use crate::etcd::model::{
-    request::{Request, WatchCreateRequest},
+    request::{Enumerated, Request, WatchCreateRequest},
     response::Response,
 };
 
@@ -64,6 +64,7 @@ impl WatchOptions {
                 start_revision: 0,
                 filters: Vec::new(),
                 prev_kv: false,
+                fragment: false,
                 watch_id: 0,
             },
             range: KeyRange::new(),
@@ -85,7 +86,7 @@ impl WatchOptions {
 
     /// Leaves events out.
     pub fn with_filters(mut self, filters: impl Into<Vec<WatchFilterType>>) -> Self {
-        self.request.filters = filters.into();
+        self.request.filters = filters.into().into_iter().map(Enumerated::Known).collect();
         self
     }
 
@@ -101,8 +102,10 @@ impl WatchOptions {
         self
     }
 
-    /// Allows large answers to be split; without effect here.
-    pub const fn with_fragment(self) -> Self {
+    /// Allows the member to split an answer of 2 MiB and more. etcd-client hands out the pieces as
+    /// they come.
+    pub const fn with_fragment(mut self) -> Self {
+        self.request.fragment = true;
         self
     }
 

@@ -2,6 +2,8 @@
 
 use tonic::{Code, Status};
 
+use super::size::MESSAGE_BYTES_MAX;
+
 /// Why a request was refused. A refused request has no effect at all.
 ///
 /// Messages and codes as in etcd's `api/v3rpc/rpctypes/error.go`.
@@ -29,6 +31,17 @@ pub(crate) enum Refusal {
     LeaseExists,
     #[error("etcdserver: too large lease TTL")]
     LeaseTtlTooLarge,
+    /// 3.4 and 3.5 crash instead; newer releases answer this.
+    #[error("etcdserver: invalid sort option")]
+    InvalidSortOption,
+    #[error("etcdserver: request is too large")]
+    RequestTooLarge,
+    /// gRPC itself refuses to read the message.
+    #[error("grpc: received message larger than max ({size} vs. {max})", max = MESSAGE_BYTES_MAX)]
+    MessageTooLarge {
+        /// Of the message, in bytes.
+        size: usize,
+    },
 }
 
 impl Refusal {
@@ -40,12 +53,15 @@ impl Refusal {
             | Refusal::ValueProvided
             | Refusal::LeaseProvided
             | Refusal::TooManyOps
-            | Refusal::DuplicateKey => Code::InvalidArgument,
+            | Refusal::DuplicateKey
+            | Refusal::InvalidSortOption
+            | Refusal::RequestTooLarge => Code::InvalidArgument,
             Refusal::Compacted | Refusal::FutureRevision | Refusal::LeaseTtlTooLarge => {
                 Code::OutOfRange
             }
             Refusal::LeaseNotFound => Code::NotFound,
             Refusal::LeaseExists => Code::FailedPrecondition,
+            Refusal::MessageTooLarge { .. } => Code::ResourceExhausted,
         }
     }
 }

@@ -15,7 +15,7 @@ use super::{
     range::{Range, prefix_end},
     request::{DeleteRangeRequest, PutRequest, RangeRequest, TxnRequest},
     response::{CompactionResponse, DeleteResponse, GetResponse, PutResponse, TxnResponse},
-    txn,
+    size, txn,
 };
 
 impl Model {
@@ -45,7 +45,7 @@ impl Model {
         request: PutRequest,
     ) -> Result<PutResponse, Refusal> {
         txn::check_put(&request)?;
-        self.propose();
+        self.propose(size::put(&request))?;
         self.check_put_lease(&request)?;
         self.check_put_previous(&request)?;
         let response = self.apply_put(request);
@@ -97,7 +97,7 @@ impl Model {
         request: &DeleteRangeRequest,
     ) -> Result<DeleteResponse, Refusal> {
         txn::check_delete(request)?;
-        self.propose();
+        self.propose(size::delete_range(request))?;
         let response = self.apply_delete(request);
         self.commit(now, Cause::Delete);
         Ok(response)
@@ -124,7 +124,7 @@ impl Model {
     ) -> Result<TxnResponse, Refusal> {
         txn::check(&request)?;
         if request.is_write() {
-            self.propose();
+            self.propose(size::txn(&request))?;
         } else {
             self.ids.next();
         }
@@ -134,8 +134,9 @@ impl Model {
     }
 
     pub(super) fn compact(&mut self, revision: i64) -> Result<CompactionResponse, Refusal> {
-        self.propose();
-        self.store.compact(revision)?;
+        self.propose(0)?;
+        let version = self.identity.version;
+        self.store.compact(revision, version.keeps_tombstone_of_compaction())?;
         Ok(CompactionResponse { header: Some(self.header()) })
     }
 

@@ -25,7 +25,7 @@ impl Model {
         id: i64,
     ) -> Result<LeaseGrantResponse, Refusal> {
         let id = if id == 0 { self.ids.next_lease() } else { id };
-        self.propose();
+        self.propose(0)?;
         let ttl = self.lessor.grant(now, id, ttl_s)?;
         self.lease_event(now, id, LeaseChange::Granted { ttl_s: ttl });
         let error = String::new();
@@ -38,7 +38,7 @@ impl Model {
         now: Duration,
         id: i64,
     ) -> Result<LeaseRevokeResponse, Refusal> {
-        self.propose();
+        self.propose(0)?;
         self.end_lease(now, id, LeaseChange::Revoked, Cause::Revoke(id))?;
         Ok(LeaseRevokeResponse { header: Some(self.header()) })
     }
@@ -47,8 +47,9 @@ impl Model {
     /// 500 ms (`revokeExpiredLeases` in `lessor.go`).
     pub(crate) fn expire(&mut self, now: Duration) {
         for id in self.lessor.run_out(now) {
-            self.propose();
-            let ended = self.end_lease(now, id, LeaseChange::Expired, Cause::Expiry(id));
+            let ended = self
+                .propose(0)
+                .and_then(|()| self.end_lease(now, id, LeaseChange::Expired, Cause::Expiry(id)));
             debug_assert!(ended.is_ok(), "a lease that has run out is known");
         }
     }

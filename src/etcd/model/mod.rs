@@ -16,11 +16,10 @@ pub(crate) mod mvcc;
 pub(crate) mod range;
 pub(crate) mod request;
 pub(crate) mod response;
+mod size;
 mod txn;
+pub(crate) mod version;
 mod watch;
-
-#[cfg(test)]
-mod conformance;
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -35,6 +34,7 @@ use self::{
     response::{
         Event, EventType, Member, MemberListResponse, Response, ResponseHeader, StatusResponse,
     },
+    version::EtcdVersion,
     watch::Watchers,
 };
 
@@ -59,6 +59,8 @@ pub(crate) struct Identity {
     pub(crate) member_id: u64,
     pub(crate) name: String,
     pub(crate) client_url: String,
+    /// The etcd that it behaves as.
+    pub(crate) version: EtcdVersion,
 }
 
 /// One member's state: a cluster of one.
@@ -120,6 +122,10 @@ impl Model {
         from: StreamId,
         request: Request,
     ) -> Option<Result<Response, Refusal>> {
+        let size = size::request(&request);
+        if size > size::MESSAGE_BYTES_MAX {
+            return Some(Err(Refusal::MessageTooLarge { size }));
+        }
         let answer = match request {
             Request::Range(request) => self.range(&request).map(Response::Range),
             Request::Put(request) => self.put(now, request).map(Response::Put),
@@ -181,10 +187,16 @@ impl Model {
         self.outputs.push(Output::Message(stream, response));
     }
 
-    /// Every proposal to the consensus takes an id and an index.
-    fn propose(&mut self) {
-        self.ids.next();
+    /// Every proposal to the consensus takes an id, and an index unless the request of this size is
+    /// too large for it (`processInternalRaftRequestOnce` in `v3_server.go`). Only requests with
+    /// keys can be; for others the size is given as 0.
+    fn propose(&mut self, size: usize) -> Result<(), Refusal> {
+        let id = self.ids.next();
+        if size::proposal(size, id) > size::REQUEST_BYTES_MAX {
+            return Err(Refusal::RequestTooLarge);
+        }
         self.raft_index += 1;
+        Ok(())
     }
 
     /// Ends a write: a row of the commit log, and the watchers are told.
@@ -243,7 +255,7 @@ impl Model {
     fn status(&self) -> StatusResponse {
         StatusResponse {
             header: Some(self.header()),
-            version: "3.5.30".to_owned(),
+            version: self.identity.version.release().to_owned(),
             // What an empty store takes up on a disk; sizes are not modelled.
             db_size: 20 * 1024,
             leader: self.identity.member_id,

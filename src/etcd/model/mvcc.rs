@@ -13,7 +13,7 @@ use bytes::Bytes;
 use super::{
     error::Refusal,
     range::Range,
-    request::{RangeRequest, SortOrder, SortTarget},
+    request::{Enumerated, RangeRequest, SortOrder, SortTarget},
     response::{Event, EventType, KeyValue},
 };
 
@@ -95,13 +95,23 @@ impl Store {
         Ok(())
     }
 
+    /// Whether a transaction may ask for this revision. Unlike alone, a negative one is not now but
+    /// before anything that was compacted; -1 if nothing was (`checkRequestRange` in `apply.go`).
+    pub(crate) fn check_revision_of_txn(&self, revision: i64) -> Result<(), Refusal> {
+        if revision < 0 && revision < self.compacted {
+            return Err(Refusal::Compacted);
+        }
+        self.check_revision(revision)
+    }
+
     /// Reads a range (`executeRange` in `server/etcdserver/txn/range.go`).
     pub(crate) fn range(&self, request: &RangeRequest) -> Result<Found, Refusal> {
         self.check_revision(request.revision)?;
         let range = Range::new(&request.key, &request.range_end);
         let past = request.revision > 0 && request.revision < self.revision();
         // Sorting and filtering want all keys; else etcd fetches one more than the limit.
-        let sorted = request.sort_order != SortOrder::None || has_filter(request);
+        let unsorted = Enumerated::Known(SortOrder::None);
+        let sorted = request.sort_order != unsorted || has_filter(request);
         let fetch = match request.limit {
             limit if limit > 0 && !sorted => limit as usize + 1,
             _ => usize::MAX,
@@ -160,9 +170,18 @@ impl Store {
         self.remember(prev.key.clone(), None);
         let mod_revision = self.revision + 1;
         let kv = KeyValue { key: prev.key.clone(), mod_revision, ..KeyValue::default() };
-        let prev_kv = Some(prev.clone());
+        // What a watcher is told it was: the pair at the end of the revision before.
+        let prev_kv = match prev.mod_revision == mod_revision {
+            true => self.opened_with(key),
+            false => Some(prev.clone()),
+        };
         self.open.push(Event { event_type: EventType::Delete, kv, prev_kv });
         Some(prev)
+    }
+
+    /// The pair that a key had before the open write put it.
+    fn opened_with(&self, key: &[u8]) -> Option<KeyValue> {
+        self.open.iter().find(|event| event.kv.key == key)?.prev_kv.clone()
     }
 
     /// A key written twice in one revision (deleted, then deleted again) keeps its last state.
@@ -192,8 +211,8 @@ impl Store {
     }
 
     /// Forgets what cannot be read any more once `revision` is the oldest readable one
-    /// (`Compact` in `kvstore.go`).
-    pub(crate) fn compact(&mut self, revision: i64) -> Result<(), Refusal> {
+    /// (`Compact` in `kvstore.go`). A deletion in that very revision is kept for watchers or not.
+    pub(crate) fn compact(&mut self, revision: i64, tombstones: bool) -> Result<(), Refusal> {
         if revision <= self.compacted {
             return Err(Refusal::Compacted);
         }
@@ -208,6 +227,12 @@ impl Store {
         });
         while self.first_event < revision && self.events.pop_front().is_some() {
             self.first_event += 1;
+        }
+        if let Some(events) = self.events.front_mut()
+            && self.first_event == revision
+            && !tombstones
+        {
+            events.retain(|event| event.event_type != EventType::Delete);
         }
         Ok(())
     }
@@ -251,14 +276,20 @@ fn filter(kvs: &mut Vec<KeyValue>, request: &RangeRequest) {
 }
 
 fn sort(kvs: &mut [KeyValue], request: &RangeRequest) {
-    let order = match (request.sort_order, request.sort_target) {
+    // An unknown order is none; a range with an unknown target that would be sorted is refused.
+    let (Enumerated::Known(order), Enumerated::Known(target)) =
+        (request.sort_order, request.sort_target)
+    else {
+        return;
+    };
+    let order = match (order, target) {
         (SortOrder::None, SortTarget::Key) => return,
         // Another target without an order means ascending.
         (SortOrder::None, _) => SortOrder::Ascend,
         (order, _) => order,
     };
     kvs.sort_by(|a, b| {
-        let ascending = match request.sort_target {
+        let ascending = match target {
             SortTarget::Key => a.key.cmp(&b.key),
             SortTarget::Version => a.version.cmp(&b.version),
             SortTarget::Create => a.create_revision.cmp(&b.create_revision),

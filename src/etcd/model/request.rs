@@ -1,7 +1,23 @@
 //! What is asked of a member: the requests of etcd's `rpc.proto`, as plain data.
 //!
-//! The option builders of the client facade fill these in; the model answers them. An enumeration
-//! has only etcd's known values: the client's own types cannot carry an unknown one either.
+//! The option builders of the client facade fill these in; the model answers them. What the facade's
+//! types cannot express but a message can (an unknown enumeration value, an empty operation) is here
+//! too: recordings of real servers ask it.
+
+/// A value of an enumeration as a message carries it: proto3 lets unknown numbers through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Enumerated<T> {
+    /// A value that has a name.
+    Known(T),
+    /// A number without a name.
+    Unknown(i32),
+}
+
+impl<T: Default> Default for Enumerated<T> {
+    fn default() -> Self {
+        Enumerated::Known(T::default())
+    }
+}
 
 /// The order of a sorted range.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,8 +54,8 @@ pub(crate) struct RangeRequest {
     pub(crate) range_end: Vec<u8>,
     pub(crate) limit: i64,
     pub(crate) revision: i64,
-    pub(crate) sort_order: SortOrder,
-    pub(crate) sort_target: SortTarget,
+    pub(crate) sort_order: Enumerated<SortOrder>,
+    pub(crate) sort_target: Enumerated<SortTarget>,
     pub(crate) serializable: bool,
     pub(crate) keys_only: bool,
     pub(crate) count_only: bool,
@@ -89,6 +105,8 @@ pub(crate) enum CompareTarget {
     Mod(i64),
     Value(Vec<u8>),
     Lease(i64),
+    /// A target without a name: whatever is there counts as equal.
+    Unknown(i32),
 }
 
 /// A comparison of a transaction.
@@ -96,7 +114,8 @@ pub(crate) enum CompareTarget {
 pub struct Compare {
     pub(crate) key: Vec<u8>,
     pub(crate) range_end: Vec<u8>,
-    pub(crate) op: CompareOp,
+    /// One without a name always holds.
+    pub(crate) op: Enumerated<CompareOp>,
     pub(crate) target: CompareTarget,
 }
 
@@ -107,6 +126,8 @@ pub(crate) enum RequestOp {
     Put(PutRequest),
     DeleteRange(DeleteRangeRequest),
     Txn(TxnRequest),
+    /// None of them is set; refused.
+    Empty,
 }
 
 /// `TxnRequest`.
@@ -118,13 +139,10 @@ pub(crate) struct TxnRequest {
 }
 
 impl TxnRequest {
-    /// Whether any operation, taken or not, would write.
+    /// Whether it goes through the consensus. A nested transaction always does, even one that only
+    /// reads (`isTxnReadonly` in `server/etcdserver/v3_server.go`).
     pub(crate) fn is_write(&self) -> bool {
-        self.success.iter().chain(&self.failure).any(|op| match op {
-            RequestOp::Range(_) => false,
-            RequestOp::Put(_) | RequestOp::DeleteRange(_) => true,
-            RequestOp::Txn(txn) => txn.is_write(),
-        })
+        self.success.iter().chain(&self.failure).any(|op| !matches!(op, RequestOp::Range(_)))
     }
 }
 
@@ -143,8 +161,11 @@ pub(crate) struct WatchCreateRequest {
     pub(crate) key: Vec<u8>,
     pub(crate) range_end: Vec<u8>,
     pub(crate) start_revision: i64,
-    pub(crate) filters: Vec<WatchFilterType>,
+    /// One without a name filters nothing.
+    pub(crate) filters: Vec<Enumerated<WatchFilterType>>,
     pub(crate) prev_kv: bool,
+    /// Whether a large answer may come in pieces.
+    pub(crate) fragment: bool,
     pub(crate) watch_id: i64,
 }
 

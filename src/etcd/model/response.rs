@@ -178,6 +178,8 @@ pub struct WatchResponse {
     pub(crate) canceled: bool,
     pub(crate) compact_revision: i64,
     pub(crate) cancel_reason: String,
+    /// Whether more events of the same answer follow in the next message.
+    pub(crate) fragment: bool,
     pub(crate) events: Vec<Event>,
 }
 

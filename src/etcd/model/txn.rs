@@ -12,17 +12,28 @@ use super::{
     mvcc::Store,
     range::{End, Range},
     request::{
-        Compare, CompareOp, CompareTarget, DeleteRangeRequest, PutRequest, RangeRequest, RequestOp,
-        TxnRequest,
+        Compare, CompareOp, CompareTarget, DeleteRangeRequest, Enumerated, PutRequest,
+        RangeRequest, RequestOp, TxnRequest,
     },
-    response::{KeyValue, ResponseHeader, TxnOpResponse, TxnResponse},
+    response::{
+        DeleteResponse, GetResponse, KeyValue, PutResponse, ResponseHeader, TxnOpResponse,
+        TxnResponse,
+    },
 };
 
 /// The most comparisons or operations of one branch (`--max-txn-ops`).
 const OPS_MAX: usize = 128;
 
+/// An unknown sort target that would be sorted by kills a real member of the simulated versions;
+/// newer ones refuse it with this. An unknown order is served unsorted (`Range` in `apply.go`).
 pub(super) fn check_range(request: &RangeRequest) -> Result<(), Refusal> {
-    if request.key.is_empty() { Err(Refusal::EmptyKey) } else { Ok(()) }
+    if request.key.is_empty() {
+        return Err(Refusal::EmptyKey);
+    }
+    match (request.sort_order, request.sort_target) {
+        (Enumerated::Known(_), Enumerated::Unknown(_)) => Err(Refusal::InvalidSortOption),
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn check_put(request: &PutRequest) -> Result<(), Refusal> {
@@ -62,6 +73,7 @@ fn check_form(txn: &TxnRequest, ops_max: usize) -> Result<(), Refusal> {
         RequestOp::Put(request) => check_put(request),
         RequestOp::DeleteRange(request) => check_delete(request),
         RequestOp::Txn(nested) => check_form(nested, ops_max - ops),
+        RequestOp::Empty => Err(Refusal::KeyNotFound),
     })
 }
 
@@ -146,12 +158,14 @@ fn holds_for(compare: &Compare, kv: &KeyValue) -> bool {
         CompareTarget::Mod(revision) => kv.mod_revision.cmp(revision),
         CompareTarget::Value(value) => kv.value[..].cmp(value),
         CompareTarget::Lease(lease) => kv.lease.cmp(lease),
+        CompareTarget::Unknown(_) => Ordering::Equal,
     };
     match compare.op {
-        CompareOp::Equal => order == Ordering::Equal,
-        CompareOp::NotEqual => order != Ordering::Equal,
-        CompareOp::Greater => order == Ordering::Greater,
-        CompareOp::Less => order == Ordering::Less,
+        Enumerated::Known(CompareOp::Equal) => order == Ordering::Equal,
+        Enumerated::Known(CompareOp::NotEqual) => order != Ordering::Equal,
+        Enumerated::Known(CompareOp::Greater) => order == Ordering::Greater,
+        Enumerated::Known(CompareOp::Less) => order == Ordering::Less,
+        Enumerated::Unknown(_) => true,
     }
 }
 
@@ -190,7 +204,7 @@ impl Model {
     ) -> Result<(), Refusal> {
         taken(txn, path).iter().try_for_each(|op| match op {
             RequestOp::Txn(nested) => self.check_taken_ranges(nested, path),
-            RequestOp::Range(range) => self.store.check_revision(range.revision),
+            RequestOp::Range(range) => self.store.check_revision_of_txn(range.revision),
             _ => Ok(()),
         })
     }
@@ -205,13 +219,30 @@ impl Model {
         let mut responses = Vec::with_capacity(ops.len());
         for op in ops {
             responses.push(match op {
-                RequestOp::Range(range) => TxnOpResponse::Get(self.read(&range)?),
-                RequestOp::Put(put) => TxnOpResponse::Put(self.apply_put(put)),
-                RequestOp::DeleteRange(delete) => TxnOpResponse::Delete(self.apply_delete(&delete)),
+                RequestOp::Range(range) => {
+                    let header = self.inner_header();
+                    TxnOpResponse::Get(GetResponse { header, ..self.read(&range)? })
+                }
+                RequestOp::Put(put) => {
+                    let response = self.apply_put(put);
+                    TxnOpResponse::Put(PutResponse { header: self.inner_header(), ..response })
+                }
+                RequestOp::DeleteRange(delete) => {
+                    let response = self.apply_delete(&delete);
+                    let header = self.inner_header();
+                    TxnOpResponse::Delete(DeleteResponse { header, ..response })
+                }
                 RequestOp::Txn(nested) => TxnOpResponse::Txn(self.apply_txn(nested, path)?),
+                RequestOp::Empty => return Err(Refusal::KeyNotFound),
             });
         }
         // The header of a nested answer is there, and empty.
         Ok(TxnResponse { header: Some(ResponseHeader::default()), succeeded, responses })
+    }
+
+    /// The header of an operation's answer says the revision and nothing else.
+    fn inner_header(&self) -> Option<ResponseHeader> {
+        let revision = self.store.revision();
+        Some(ResponseHeader { revision, ..ResponseHeader::default() })
     }
 }

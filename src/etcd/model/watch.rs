@@ -1,7 +1,6 @@
 //! Watchers: who is told of which change.
 //!
-//! `server/storage/mvcc/watchable_store.go` and `server/etcdserver/api/v3rpc/watch.go`, with the
-//! answers of 3.5.30. Watchers of one key are found by key, watchers of a range by the start of the
+//! `server/mvcc/watchable_store.go` and `server/etcdserver/api/v3rpc/watch.go`. Watchers of one key are found by key, watchers of a range by the start of the
 //! range. History is sent at once, as one response; a real member takes up to 100 ms for it.
 
 use std::{collections::BTreeMap, ops::Bound};
@@ -12,9 +11,13 @@ use super::{
     Model, StreamId,
     error::Refusal,
     range::{End, Range},
-    request::{WatchCreateRequest, WatchFilterType},
+    request::{Enumerated, WatchCreateRequest, WatchFilterType},
     response::{Event, EventType, Response, ResponseHeader, WatchResponse},
+    size,
 };
+
+/// The most revisions in one message (`watchBatchMaxRevs` in `watcher_group.go`).
+const REVISIONS_MAX: usize = 1000;
 
 /// A watcher's name: its stream, and its id there.
 type WatcherId = (StreamId, i64);
@@ -25,17 +28,26 @@ struct Watcher {
     range: Range,
     /// Events before this revision are not for it.
     from: i64,
-    filters: Vec<WatchFilterType>,
+    /// The revision that was asked for; 0 is now.
+    asked_from: i64,
+    filters: Vec<Enumerated<WatchFilterType>>,
     prev_kv: bool,
+    fragment: bool,
+    /// It began before the compacted revision and has been told so. Until it is cancelled it keeps
+    /// its id.
+    compacted: bool,
 }
 
 impl Watcher {
     fn wants(&self, event: &Event) -> bool {
-        let unwanted = match event.event_type {
+        event.kv.mod_revision >= self.from && !self.leaves_out(event)
+    }
+
+    fn leaves_out(&self, event: &Event) -> bool {
+        self.filters.contains(&Enumerated::Known(match event.event_type {
             EventType::Put => WatchFilterType::NoPut,
             EventType::Delete => WatchFilterType::NoDelete,
-        };
-        event.kv.mod_revision >= self.from && !self.filters.contains(&unwanted)
+        }))
     }
 
     /// The event as it is sent; a previous pair that has been compacted away is left out.
@@ -80,7 +92,9 @@ impl Watchers {
     }
 
     fn insert(&mut self, id: WatcherId, watcher: Watcher) {
-        self.index(&watcher.range).push(id);
+        if !watcher.compacted {
+            self.index(&watcher.range).push(id);
+        }
         self.all.insert(id, watcher);
     }
 
@@ -97,10 +111,21 @@ impl Watchers {
         true
     }
 
+    fn of_stream(&self, stream: StreamId) -> impl Iterator<Item = (&WatcherId, &Watcher)> {
+        self.all.range((stream, i64::MIN)..=(stream, i64::MAX))
+    }
+
+    /// Whether the stream has watchers and none of them is behind `revision`
+    /// (`progressIfSync`).
+    fn are_synced(&self, stream: StreamId, revision: i64) -> bool {
+        let mut watchers = self.of_stream(stream).map(|(_, watcher)| watcher).peekable();
+        watchers.peek().is_some()
+            && watchers.all(|watcher| !watcher.compacted && watcher.asked_from <= revision)
+    }
+
     /// Forgets a stream with all its watchers.
     pub(super) fn close(&mut self, stream: StreamId) {
-        let ids: Vec<WatcherId> =
-            self.all.range((stream, i64::MIN)..=(stream, i64::MAX)).map(|(id, _)| *id).collect();
+        let ids: Vec<WatcherId> = self.of_stream(stream).map(|(id, _)| *id).collect();
         for id in ids {
             self.remove(id);
         }
@@ -117,7 +142,7 @@ impl Watchers {
         if self.all.is_empty() {
             return Vec::new();
         }
-        let mut told: BTreeMap<WatcherId, Vec<Event>> = BTreeMap::new();
+        let mut told: BTreeMap<WatcherId, (bool, Vec<Event>)> = BTreeMap::new();
         for event in events {
             let key = &event.kv.key;
             let up_to = (Bound::Unbounded, Bound::Included(&key[..]));
@@ -126,16 +151,51 @@ impl Watchers {
             for id in single.chain(ranges) {
                 let watcher = &self.all[id];
                 if watcher.range.contains(key) && watcher.wants(event) {
-                    told.entry(*id).or_default().push(watcher.event(event, compacted));
+                    let entry = told.entry(*id).or_insert((watcher.fragment, Vec::new()));
+                    entry.1.push(watcher.event(event, compacted));
                 }
             }
         }
-        let response = |((stream, watch_id), events)| {
+        let mut responses = Vec::with_capacity(told.len());
+        for ((stream, watch_id), (fragment, events)) in told {
             let header = Some(header);
-            (stream, WatchResponse { header, watch_id, events, ..WatchResponse::default() })
-        };
-        told.into_iter().map(response).collect()
+            let whole = WatchResponse { header, watch_id, events, ..WatchResponse::default() };
+            if fragment {
+                responses.extend(pieces(whole, true).into_iter().map(|piece| (stream, piece)));
+            } else {
+                responses.push((stream, whole));
+            }
+        }
+        responses
     }
+}
+
+/// A large answer in pieces, if the watcher allows it (`sendFragments` in `v3rpc/watch.go`). A piece
+/// has at least one event, and stays below the limit if it has more.
+fn pieces(mut whole: WatchResponse, allowed: bool) -> Vec<WatchResponse> {
+    if !allowed || whole.events.len() < 2 {
+        return vec![whole];
+    }
+    let sizes: Vec<usize> = whole.events.iter().map(size::event).collect();
+    if size::watch_frame(&whole) + sizes.iter().sum::<usize>() < size::MESSAGE_BYTES_MAX {
+        return vec![whole];
+    }
+    whole.fragment = true;
+    let mut events = std::mem::take(&mut whole.events).into_iter();
+    let mut sizes = sizes.into_iter().peekable();
+    let mut all = Vec::new();
+    while let Some(first) = sizes.next() {
+        let (mut size, mut count) = (size::watch_frame(&whole) + first, 1);
+        while let Some(more) = sizes.next_if(|more| size + more < size::MESSAGE_BYTES_MAX) {
+            size += more;
+            count += 1;
+        }
+        all.push(WatchResponse { events: events.by_ref().take(count).collect(), ..whole.clone() });
+    }
+    if let Some(last) = all.last_mut() {
+        last.fragment = false;
+    }
+    all
 }
 
 impl Model {
@@ -144,10 +204,11 @@ impl Model {
         let header = Some(self.header());
         let key = if request.key.is_empty() { &[0][..] } else { &request.key };
         let range = Range::new(key, &request.range_end);
-        let refusal = if range.is_empty() {
-            Some("mvcc: watcher range is empty".to_owned())
-        } else if request.start_revision < 0 {
+        let refuses_negative = self.identity.version.refuses_negative_start();
+        let refusal = if refuses_negative && request.start_revision < 0 {
             Some(Refusal::Compacted.to_string())
+        } else if range.is_empty() {
+            Some("mvcc: watcher range is empty".to_owned())
         } else {
             None
         };
@@ -171,12 +232,17 @@ impl Model {
         };
         let created = WatchResponse { header, watch_id, created: true, ..WatchResponse::default() };
         self.send_watch(stream, created);
-        let from = match request.start_revision {
-            0 => self.store.revision() + 1,
+        let WatchCreateRequest { start_revision: asked_from, filters, prev_kv, fragment, .. } =
+            request;
+        let compacted = asked_from != 0 && asked_from < self.store.compacted();
+        let from = match asked_from {
+            // A negative one that was let through finds no history.
+            ..=0 => self.store.revision() + 1,
             revision => revision,
         };
-        if from < self.store.compacted() {
-            return self.send_watch(
+        let watcher = Watcher { range, from, asked_from, filters, prev_kv, fragment, compacted };
+        if compacted {
+            self.send_watch(
                 stream,
                 WatchResponse {
                     header: Some(ResponseHeader::default()),
@@ -186,20 +252,40 @@ impl Model {
                     ..WatchResponse::default()
                 },
             );
-        }
-        let WatchCreateRequest { filters, prev_kv, .. } = request;
-        let watcher = Watcher { range, from, filters, prev_kv };
-        let events: Vec<Event> = self
-            .store
-            .events_from(from)
-            .filter(|event| watcher.range.contains(&event.kv.key) && watcher.wants(event))
-            .map(|event| watcher.event(event, self.store.compacted()))
-            .collect();
-        if !events.is_empty() {
-            let past = WatchResponse { header, watch_id, events, ..WatchResponse::default() };
-            self.send_watch(stream, past);
+        } else {
+            self.send_past(stream, watch_id, &watcher);
         }
         self.watchers.insert((stream, watch_id), watcher);
+    }
+
+    /// Sends a new watcher what it has missed: one message per so many revisions, whatever the
+    /// filters then leave of them (`newWatcherBatch`).
+    fn send_past(&mut self, stream: StreamId, watch_id: i64, watcher: &Watcher) {
+        let header = Some(self.header());
+        let mut batches: Vec<Vec<Event>> = Vec::new();
+        let (mut revisions, mut last) = (REVISIONS_MAX, 0);
+        for event in self.store.events_from(watcher.from) {
+            let revision = event.kv.mod_revision;
+            if revision < watcher.from || !watcher.range.contains(&event.kv.key) {
+                continue;
+            }
+            if revision != last {
+                (revisions, last) = (revisions + 1, revision);
+            }
+            if revisions > REVISIONS_MAX {
+                batches.push(Vec::new());
+                revisions = 1;
+            }
+            if let (Some(batch), false) = (batches.last_mut(), watcher.leaves_out(event)) {
+                batch.push(watcher.event(event, self.store.compacted()));
+            }
+        }
+        for events in batches.into_iter().filter(|batch| !batch.is_empty()) {
+            let past = WatchResponse { header, watch_id, events, ..WatchResponse::default() };
+            for piece in pieces(past, watcher.fragment) {
+                self.send_watch(stream, piece);
+            }
+        }
     }
 
     /// Ends a watcher; an unknown one gets no answer.
@@ -212,8 +298,12 @@ impl Model {
         }
     }
 
-    /// Says how far all watchers of the stream are: they are never behind here.
+    /// Says how far all watchers of the stream are.
     pub(super) fn watch_progress(&mut self, stream: StreamId) {
+        let waits = self.identity.version.progress_waits_for_all();
+        if waits && !self.watchers.are_synced(stream, self.store.revision()) {
+            return;
+        }
         let header = Some(self.header());
         let progress = WatchResponse { header, watch_id: -1, ..WatchResponse::default() };
         self.send_watch(stream, progress);
