@@ -23,11 +23,3 @@ mod recording;
 mod side_by_side;
 mod storage_cases;
 mod tidy;
-
-/// What `client_driver` drives: the simulated etcd under etcd-client's names.
-mod api {
-    pub use leasehold::{
-        etcd::*,
-        time::{sleep, timeout},
-    };
-}

@@ -5,13 +5,10 @@
 //! express (an unknown enumeration value, an operation of a txn that is empty) leaves its case out,
 //! by name. Fields that its accessors hide are not compared.
 //!
-//! `case` walks the steps and knows no client; a client is a [`door::Door`]. `etcd_api` is the door
-//! of etcd-client's API: whoever includes this module puts beside it a module `api` with these
-//! names, so one source drives a real etcd and the simulated one.
+//! `case` walks the steps and knows no client; a client is a [`door::Door`]. The one of etcd-client's
+//! API is the module `etcd_api` beside this one.
 
-pub mod answer;
 pub mod ask;
 pub mod case;
 pub mod door;
-pub mod etcd_api;
 pub mod value;

@@ -8,4 +8,6 @@ mod api {
 }
 
 #[path = "../client_driver/mod.rs"]
-pub mod driver;
+pub mod client_driver;
+#[path = "../etcd_api/mod.rs"]
+pub mod etcd_api;

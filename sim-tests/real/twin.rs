@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use super::{
-    client::driver::{
-        case::{Outcome, drive},
+    client::{
+        client_driver::case::{Outcome, drive},
         etcd_api::{EtcdApi, LEFT_OUT},
     },
     member::Member,

@@ -129,7 +129,9 @@ fn request(ask: &Ask) -> Asked<Request> {
         "proclaim" if ask.has("leader") => {
             Request::Proclaim(ask.bytes("value"), ProclaimOptions::new().with_leader(leader()))
         }
-        "resign" if ask.has("leader") => Request::Resign(ResignOptions::new().with_leader(leader())),
+        "resign" if ask.has("leader") => {
+            Request::Resign(ResignOptions::new().with_leader(leader()))
+        }
         "leader" => Request::Leader(ask.bytes("name")),
         "observe_open" => Request::Observe(ask.bytes("name")),
         _ => return Err("no such call"),
@@ -140,9 +142,10 @@ fn request(ask: &Ask) -> Asked<Request> {
 fn only(ask: &Ask, known: &[&str], reason: &'static str) -> Asked<()> {
     let is_default = |value: &Value| *value == json!(false) || *value == json!(0);
     let object = ask.args.as_object();
-    let mut unknown = object.into_iter().flatten().filter(|(name, value)| {
-        !known.contains(&name.as_str()) && !is_default(value)
-    });
+    let mut unknown = object
+        .into_iter()
+        .flatten()
+        .filter(|(name, value)| !known.contains(&name.as_str()) && !is_default(value));
     if unknown.next().is_some() { Err(reason) } else { Ok(()) }
 }
 
@@ -248,9 +251,8 @@ async fn call(client: &Client, request: Request, base: i64) -> Result<Value, Err
 async fn call_others(client: &Client, request: Request, base: i64) -> Result<Value, Error> {
     let mut lease = client.lease_client();
     let mut election = client.election_client();
-    let renewed = |fields: Fields, id: i64, ttl_s: i64| {
-        fields.unless_default("ID", id).always("TTL", ttl_s)
-    };
+    let renewed =
+        |fields: Fields, id: i64, ttl_s: i64| fields.unless_default("ID", id).always("TTL", ttl_s);
     Ok(match request {
         Request::Grant(ttl_s, options) => {
             let response = lease.grant(ttl_s, Some(options)).await?;
@@ -274,9 +276,7 @@ async fn call_others(client: &Client, request: Request, base: i64) -> Result<Val
         Request::Leases => {
             let response = lease.leases().await?;
             let leases = response.leases().iter().map(|lease| json!({ "ID": lease.id() }));
-            of(response.header(), base)
-                .unless_default("leases", leases.collect::<Value>())
-                .value()
+            of(response.header(), base).unless_default("leases", leases.collect::<Value>()).value()
         }
         Request::Campaign { name, value, lease } => {
             let response = election.campaign(name, value, lease).await?;

@@ -33,7 +33,9 @@
 
 #[cfg(madsim)]
 mod client;
-#[cfg(madsim)]
+// The model is in the real build too, where it is compared with a real etcd: it needs no simulation.
+#[cfg(any(madsim, feature = "harness"))]
+#[cfg_attr(not(madsim), allow(dead_code))]
 pub(crate) mod model;
 #[cfg(madsim)]
 mod protocol;
@@ -45,5 +47,7 @@ pub use client::*;
 #[cfg(not(madsim))]
 pub use etcd_client::*;
 
+#[cfg(all(test, madsim))]
+mod recorded;
 #[cfg(all(test, madsim))]
 mod tests;

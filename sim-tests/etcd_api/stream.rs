@@ -7,10 +7,8 @@ use tokio::{
 };
 
 use super::{
-    super::{
-        super::api::{Client, Error, WatchStream},
-        answer,
-    },
+    super::api::{Client, Error, WatchStream},
+    answer,
     request::Request,
 };
 

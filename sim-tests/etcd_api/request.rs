@@ -1,13 +1,15 @@
 //! Arguments of calls, built with the API's option types.
 
 use super::super::{
-    super::api::{
+    api::{
         Compare, CompareOp, DeleteOptions, GetOptions, LeaderKey, LeaseGrantOptions,
         LeaseTimeToLiveOptions, LockOptions, ProclaimOptions, PutOptions, ResignOptions, SortOrder,
         SortTarget, Txn, TxnOp, WatchFilterType, WatchOptions,
     },
-    ask::{Ask, Asked, UNKNOWN_ENUM},
-    value,
+    client_driver::{
+        ask::{Ask, Asked, UNKNOWN_ENUM},
+        value,
+    },
 };
 
 type Bytes = Vec<u8>;

@@ -1,5 +1,10 @@
 //! The door of etcd-client's API: the recorded operations as its calls.
+//!
+//! Whoever includes this module puts beside it the module `client_driver`, and a module `api` with
+//! the names of etcd-client and a `sleep` and a `timeout`: so one source drives a real etcd and the
+//! simulated one.
 
+mod answer;
 mod request;
 mod stream;
 
@@ -9,12 +14,13 @@ use serde_json::{Value, json};
 
 use self::{request::Request, stream::Stream};
 use super::{
-    super::api::{self, Client, Error},
-    answer,
-    ask::{Ask, Asked},
-    case,
-    door::Door,
-    value,
+    api::{self, Client, Error},
+    client_driver::{
+        ask::{Ask, Asked},
+        case,
+        door::Door,
+        value,
+    },
 };
 
 /// The recorded cases that the API cannot express, and why. A new one has to be added by hand.

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    super::api::{
+use super::super::{
+    api::{
         DeleteResponse, Error, Event, EventType, GetResponse, KeyValue, LeaderKey, PutResponse,
         ResponseHeader, StatusResponse, TxnOpResponse, TxnResponse, WatchResponse,
     },
-    value::{self, Fields},
+    client_driver::value::{self, Fields},
 };
 
 /// An answer with its header.
