@@ -16,6 +16,8 @@ mod recording;
 #[cfg(not(madsim))]
 mod real {
     mod client;
+    mod differential;
+    mod drop_in;
     mod member;
     mod mutex;
     mod session;
