@@ -109,8 +109,7 @@ impl<D: Door> Run<D> {
     }
 
     fn form(&self, value: &Value) -> Value {
-        let value = value::without(&value::canonical(value, &self.chosen), D::HIDDEN);
-        if value.is_object() { value::sort_keys(value) } else { value }
+        value::sort_keys(value::without(&value::canonical(value, &self.chosen), D::HIDDEN))
     }
 
     /// Does one step and gives its answer; null where a step has none.

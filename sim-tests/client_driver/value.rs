@@ -129,7 +129,8 @@ pub fn equal(expected: &Value, answer: &Value, tol: &Value, slack: i64) -> bool 
 
 /// Sorts the keys of a lease: a real server gives them in random order.
 pub fn sort_keys(mut answer: Value) -> Value {
-    if let Some(keys) = answer["ok"].get_mut("keys").and_then(Value::as_array_mut) {
+    let keys = answer.get_mut("ok").and_then(|ok| ok.get_mut("keys"));
+    if let Some(keys) = keys.and_then(Value::as_array_mut) {
         keys.sort_by_key(bytes);
     }
     answer

@@ -14,9 +14,7 @@ mod write;
 use std::{fs, thread};
 
 use leasehold::conformance::{EtcdVersion, Recording, replay_case};
-use proptest::test_runner::{
-    Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner,
-};
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -80,7 +78,8 @@ fn compare(scope: Scope, index: u8, count: u32, shrinks_max: u32) -> Result<(), 
         ..Config::default()
     };
     let seed = [index + 1; 32];
-    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
+    let mut runner =
+        TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
     let runtime = runtime();
     let shared = runtime.block_on(Member::start());
     let tried = std::cell::Cell::new(0);
@@ -125,7 +124,8 @@ async fn record(member: &Member, steps: &[Value]) -> Value {
         step["expect"] = value::sort_keys(answer);
         recorded.push(step);
     }
-    let case = json!({ "name": "found by differential fuzz", "base_revision": 1, "steps": recorded });
+    let case =
+        json!({ "name": "found by differential fuzz", "base_revision": 1, "steps": recorded });
     json!({ "schema": 1, "etcd_version": version, "area": "found", "cases": [case] })
 }
 

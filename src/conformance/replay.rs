@@ -13,11 +13,9 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    etcd::{
-        model::{
-            Identity, Model, Output, error::Refusal, request::Request, response::Response,
-            version::EtcdVersion,
-        },
+    etcd::model::{
+        Identity, Model, Output, error::Refusal, request::Request, response::Response,
+        version::EtcdVersion,
     },
     history::LeaseChange,
 };

@@ -166,13 +166,20 @@ fn put() -> impl Strategy<Value = Put> {
         3 => Just(Vec::new()),
         2 => some_of(&["prev_kv", "ignore_value", "ignore_lease"]),
     ];
-    (select(KEYS), select(VALUES), lease(), flags)
-        .prop_map(|(key, value, lease, flags)| Put { key, value, lease, flags })
+    (select(KEYS), select(VALUES), lease(), flags).prop_map(|(key, value, lease, flags)| Put {
+        key,
+        value,
+        lease,
+        flags,
+    })
 }
 
 fn delete(scope: Scope) -> impl Strategy<Value = Delete> {
-    (select(KEYS), end(scope), proptest::bool::ANY)
-        .prop_map(|(key, end, prev_kv)| Delete { key, end, prev_kv })
+    (select(KEYS), end(scope), proptest::bool::ANY).prop_map(|(key, end, prev_kv)| Delete {
+        key,
+        end,
+        prev_kv,
+    })
 }
 
 fn compare(scope: Scope) -> impl Strategy<Value = Compare> {
@@ -184,8 +191,12 @@ fn compare(scope: Scope) -> impl Strategy<Value = Compare> {
         lease().prop_map(Operand::Lease),
     ];
     let results = select(&["EQUAL", "GREATER", "LESS", "NOT_EQUAL"][..]);
-    (select(KEYS), end(scope), results, operand)
-        .prop_map(|(key, end, result, operand)| Compare { key, end, result, operand })
+    (select(KEYS), end(scope), results, operand).prop_map(|(key, end, result, operand)| Compare {
+        key,
+        end,
+        result,
+        operand,
+    })
 }
 
 /// Operations of the store; `depth` txns may be nested in each other.
@@ -203,8 +214,11 @@ fn store_op(scope: Scope, depth: u32) -> BoxedStrategy<Op> {
 
 fn txn(scope: Scope, depth: u32) -> impl Strategy<Value = Txn> {
     let ops = || vec(store_op(scope, depth - 1), 0..4);
-    (vec(compare(scope), 0..3), ops(), ops())
-        .prop_map(|(compare, success, failure)| Txn { compare, success, failure })
+    (vec(compare(scope), 0..3), ops(), ops()).prop_map(|(compare, success, failure)| Txn {
+        compare,
+        success,
+        failure,
+    })
 }
 
 /// Sequences of up to 24 operations.

@@ -82,8 +82,9 @@ struct Args(Map<String, Value>);
 
 impl Args {
     fn range(key: &str, end: &End, names: &Names) -> Self {
-        // A prefix of the empty key would be all keys of all sequences.
-        let end = if key.is_empty() && matches!(end, End::Prefix) { &End::None } else { end };
+        // A range from the empty key on would have the keys of other sequences in it.
+        let foreign = matches!(end, End::Prefix) || !names.prefix.is_empty();
+        let end = if key.is_empty() && foreign { &End::None } else { end };
         let mut args = Args(Map::new());
         args.set("key", names.key(key));
         args.set("range_end", names.end(key, end));
