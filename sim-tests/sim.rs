@@ -12,6 +12,7 @@ compile_error!(
 mod catalog;
 mod client_driver;
 mod command;
+mod conformance;
 mod demo;
 mod determinism;
 mod fault;

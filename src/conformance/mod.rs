@@ -22,3 +22,6 @@ pub use compare::Difference;
 pub use recording::{Case, FILE_BYTES_MAX, Recording, RecordingError, Step};
 pub use replay::{Cause, Mismatch, replay_case};
 pub use score::{Failure, Report, Score, replay};
+
+#[cfg(test)]
+mod tests;
