@@ -9,7 +9,7 @@ use tonic::Code;
 use crate::etcd::model::{
     error::Refusal,
     response::{
-        DeleteResponse, Event, EventType, GetResponse, KeyValue, LeaseKeepAliveResponse,
+        DeleteResponse, Event, EventType, GetResponse, KeyValue, LeaderKey, LeaseKeepAliveResponse,
         LeaseTimeToLiveResponse, MemberListResponse, PutResponse, Response, ResponseHeader,
         StatusResponse, TxnOpResponse, TxnResponse, WatchResponse,
     },
@@ -223,6 +223,15 @@ fn state(response: &StatusResponse) -> Fields {
     fields
 }
 
+fn leader_key(leader: &LeaderKey) -> Value {
+    let mut fields = Fields::default();
+    fields.unless_default("name", text(&leader.name));
+    fields.unless_default("key", text(&leader.key));
+    fields.revision("rev", leader.rev);
+    fields.unless_default("lease", json!(leader.lease));
+    Value::Object(fields.0)
+}
+
 /// An answer, as `{"ok": …}`.
 pub(super) fn response(response: &Response) -> Value {
     let fields = match response {
@@ -251,6 +260,28 @@ pub(super) fn response(response: &Response) -> Value {
         Response::MemberList(response) => member_list(response),
         Response::Status(response) => state(response),
         Response::Watch(response) => watch(response),
+        Response::Lock(response) => {
+            let mut fields = Fields::of(response.header);
+            fields.unless_default("key", text(&response.key));
+            fields
+        }
+        Response::Campaign(response) => {
+            let mut fields = Fields::of(response.header);
+            if let Some(leader) = &response.leader {
+                fields.always("leader", leader_key(leader));
+            }
+            fields
+        }
+        Response::Leader(response) => {
+            let mut fields = Fields::of(response.header);
+            if let Some(kv) = &response.kv {
+                fields.always("kv", pair(kv));
+            }
+            fields
+        }
+        Response::Unlock(response) => Fields::of(response.header),
+        Response::Proclaim(response) => Fields::of(response.header),
+        Response::Resign(response) => Fields::of(response.header),
         Response::StreamEnd => Fields::default(),
     };
     json!({ "ok": fields.0 })

@@ -5,9 +5,13 @@
 
 use serde_json::{Map, Value};
 
-use crate::etcd::model::request::{
-    Compare, CompareOp, CompareTarget, DeleteRangeRequest, Enumerated, PutRequest, RangeRequest,
-    Request, RequestOp, SortOrder, SortTarget, TxnRequest, WatchCreateRequest, WatchFilterType,
+use crate::etcd::model::{
+    request::{
+        Compare, CompareOp, CompareTarget, DeleteRangeRequest, Enumerated, PutRequest,
+        RangeRequest, Request, RequestOp, SortOrder, SortTarget, TxnRequest, WatchCreateRequest,
+        WatchFilterType,
+    },
+    response::LeaderKey,
 };
 
 use super::{lease::ChosenLeases, recording::FIRST_REVISION};
@@ -203,7 +207,45 @@ pub(super) fn request(
         "watch_create" => Request::WatchCreate(watch(fields, chosen)?),
         "watch_cancel" => Request::WatchCancel(args(&["watch_id"])?.int("watch_id")?),
         "watch_progress" => args(&[]).map(|_| Request::WatchProgress)?,
+        _ => return service(op, fields, chosen),
+    }))
+}
+
+/// A request of the lock or the election service.
+fn service(op: &str, fields: &Map<String, Value>, chosen: &ChosenLeases) -> Asked<Option<Request>> {
+    let args = |known: &[&str]| Args::new(fields, chosen, known);
+    let name = || args(&["name"])?.bytes("name");
+    Ok(Some(match op {
+        "lock" => {
+            let args = args(&["name", "lease"])?;
+            Request::Lock { name: args.bytes("name")?, lease: args.lease("lease")? }
+        }
+        "unlock" => Request::Unlock(args(&["key"])?.bytes("key")?),
+        "campaign" => {
+            let args = args(&["name", "lease", "value"])?;
+            let (name, value) = (args.bytes("name")?, args.bytes("value")?);
+            Request::Campaign { name, value, lease: args.lease("lease")? }
+        }
+        "proclaim" => {
+            let args = args(&["leader", "value"])?;
+            Request::Proclaim { leader: leader(&args)?, value: args.bytes("value")? }
+        }
+        "leader" => Request::Leader(name()?),
+        "resign" => Request::Resign(leader(&args(&["leader"])?)?),
+        "observe_open" => Request::Observe(name()?),
         _ => return Ok(None),
+    }))
+}
+
+fn leader(args: &Args<'_>) -> Asked<Option<LeaderKey>> {
+    let Some(args) = args.inner("leader", &["name", "key", "rev", "lease"])? else {
+        return Ok(None);
+    };
+    Ok(Some(LeaderKey {
+        name: args.bytes("name")?,
+        key: args.bytes("key")?,
+        rev: args.revision("rev")?,
+        lease: args.lease("lease")?,
     }))
 }
 

@@ -170,7 +170,7 @@ impl Replay {
             }
             "cancel" => {
                 let number = self.known_call(step)?;
-                self.send(number, Request::CloseStream);
+                self.send(number, Request::Cancel);
                 self.arrived.remove(&number);
                 self.advance(CANCELLED);
                 Ok(json!("cancelled"))
@@ -252,6 +252,9 @@ impl Replay {
             match output {
                 Output::Message((_, number), response) => {
                     self.arrived.entry(number).or_default().push_back(Ok(response));
+                }
+                Output::Answer((_, number), answer) => {
+                    self.arrived.entry(number).or_default().push_back(answer);
                 }
                 Output::Lease(event) => {
                     if self.is_choosing && matches!(event.change, LeaseChange::Granted { .. }) {

@@ -18,9 +18,7 @@ use crate::{
 };
 
 use super::{
-    model::{
-        Identity, Model, Output, StreamId, error::Refusal, request::Request, response::Response,
-    },
+    model::{Answer, Identity, Model, Output, StreamId, request::Request},
     protocol::{ClientMessage, ServerMessage},
 };
 
@@ -178,23 +176,21 @@ impl Inner {
                     tracing::debug!(lease = event.lease, change = ?event.change, "lease");
                     process.log.lease(&event);
                 }
-                Output::Message((connection, id), response) => {
-                    let sender = self.connections.get(&connection).and_then(Weak::upgrade);
-                    if let Some(sender) = sender {
-                        // A peer that is gone is noticed where its connection is read.
-                        let _ = sender.send(ServerMessage { id, answer: Ok(response) });
-                    }
-                }
+                Output::Message(stream, response) => self.send(stream, Ok(response)),
+                Output::Answer(call, answer) => self.send(call, answer),
             }
         }
     }
 
-    fn handle(
-        &mut self,
-        process: &Process,
-        from: StreamId,
-        request: Request,
-    ) -> Option<Result<Response, Refusal>> {
+    fn send(&self, (connection, id): StreamId, answer: Answer) {
+        let sender = self.connections.get(&connection).and_then(Weak::upgrade);
+        if let Some(sender) = sender {
+            // A peer that is gone is noticed where its connection is read.
+            let _ = sender.send(ServerMessage { id, answer });
+        }
+    }
+
+    fn handle(&mut self, process: &Process, from: StreamId, request: Request) -> Option<Answer> {
         self.requests += 1;
         let answer = self.model.handle(process.clock.now(), from, request);
         self.pass_on(process);
@@ -251,7 +247,8 @@ impl Connection {
             Request::KeepAlive(_)
             | Request::WatchCreate(_)
             | Request::WatchCancel(_)
-            | Request::WatchProgress => {
+            | Request::WatchProgress
+            | Request::Observe(_) => {
                 self.streams.insert(id);
             }
             Request::CloseStream if !self.streams.remove(&id) => return,
@@ -261,6 +258,16 @@ impl Connection {
         if let Some(answer) = answer {
             let _ = self.sender.send(ServerMessage { id, answer });
         }
+    }
+}
+
+impl Connection {
+    /// The client has gone: the calls of it that wait are given up. Not so when the process itself
+    /// is killed, which drops the connection without this.
+    fn end(&self, process: &Process) {
+        let mut inner = self.state.lock();
+        inner.model.cancel_all(process.clock.now(), self.id);
+        inner.pass_on(process);
     }
 }
 
@@ -287,4 +294,5 @@ async fn serve_connection(state: Arc<MemberState>, process: Arc<Process>, stream
             }
         }
     }
+    connection.end(&process);
 }

@@ -1,5 +1,8 @@
 //! The facade against a member, end to end, over the simulated network.
 
+mod election;
+mod lock;
+
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
@@ -64,7 +67,7 @@ struct World {
 }
 
 impl World {
-    fn new() -> Self {
+    fn new(options: MemberOptions) -> Self {
         let node = |ip: [u8; 4]| {
             let node = Handle::current().create_node().build();
             NetSim::current().set_address(node.id(), ip.into());
@@ -73,7 +76,7 @@ impl World {
         let world = World {
             member: node([10, 0, 0, 1]),
             client: node([10, 0, 0, 2]),
-            state: Arc::new(MemberState::new(MemberOptions::default())),
+            state: Arc::new(MemberState::new(options)),
             log: Arc::default(),
         };
         world.serve();
@@ -89,8 +92,15 @@ impl World {
 }
 
 fn run<T: Send + 'static>(body: impl AsyncFnOnce(&World) -> T + Send + 'static) -> T {
+    run_with(MemberOptions::default(), body)
+}
+
+fn run_with<T: Send + 'static>(
+    options: MemberOptions,
+    body: impl AsyncFnOnce(&World) -> T + Send + 'static,
+) -> T {
     let body = move || async move {
-        let world = World::new();
+        let world = World::new(options);
         sleep(s(0.01)).await;
         let result = body(&world).await;
         let handle = Handle::current();
@@ -296,7 +306,7 @@ fn a_cut_link_times_out() {
 #[test]
 fn what_is_missing_is_refused() {
     with_client(async |mut client| {
-        let error = client.lock("name", None).await.expect_err("not there yet");
+        let error = client.member_add(["http://a:2380"], None).await.expect_err("not there");
         let Error::GRpcStatus(status) = error else { panic!("{error}") };
         assert_eq!(status.code(), Code::Unimplemented);
         assert!(status.message().starts_with("not simulated"));

@@ -10,7 +10,7 @@ use super::{
         Compare, CompareTarget, DeleteRangeRequest, Enumerated, PutRequest, RangeRequest, Request,
         RequestOp, TxnRequest,
     },
-    response::{Event, EventType, KeyValue, ResponseHeader, WatchResponse},
+    response::{Event, EventType, KeyValue, LeaderKey, ResponseHeader, WatchResponse},
 };
 
 /// The largest proposal (`DefaultMaxRequestBytes` in `server/embed/config.go`).
@@ -123,6 +123,13 @@ pub(super) fn txn(request: &TxnRequest) -> usize {
     compares + ops.map(|op| message(operation(op))).sum::<usize>()
 }
 
+fn leader_key(leader: &Option<LeaderKey>) -> usize {
+    leader.as_ref().map_or(0, |leader| {
+        let LeaderKey { name, key, rev, lease } = leader;
+        message(bytes(name.len()) + bytes(key.len()) + int(*rev) + int(*lease))
+    })
+}
+
 /// The size of a request whose size can matter; 0 for those of a few numbers.
 pub(super) fn request(request: &Request) -> usize {
     match request {
@@ -130,6 +137,13 @@ pub(super) fn request(request: &Request) -> usize {
         Request::Put(request) => put(request),
         Request::DeleteRange(request) => delete_range(request),
         Request::Txn(request) => txn(request),
+        Request::Lock { name, lease } => bytes(name.len()) + int(*lease),
+        Request::Unlock(name) | Request::Leader(name) | Request::Observe(name) => bytes(name.len()),
+        Request::Campaign { name, value, lease } => {
+            bytes(name.len()) + bytes(value.len()) + int(*lease)
+        }
+        Request::Proclaim { leader, value } => leader_key(leader) + bytes(value.len()),
+        Request::Resign(leader) => leader_key(leader),
         _ => 0,
     }
 }
