@@ -11,7 +11,11 @@
 mod sequence;
 mod write;
 
-use std::{fs, thread};
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeSet,
+    fs, thread,
+};
 
 use leasehold::conformance::{EtcdVersion, Recording, replay_case};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
@@ -19,7 +23,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use self::{
-    sequence::{Scope, sequences},
+    sequence::{Op, Scope, sequences},
     write::Names,
 };
 use super::{
@@ -37,17 +41,85 @@ const FRESH_EVERY: u32 = 20;
 /// How many threads share each kind of work; each has a member of its own.
 const THREADS: u8 = 2;
 
-/// Sequences on a member that the earlier ones have used, too.
+/// What all sequences together must have met, or they prove little: operations that were answered,
+/// and texts of refusals.
+const REACHED: &[&str] = &[
+    "compact",
+    "delete_range",
+    "lease_grant",
+    "lease_leases",
+    "lease_revoke",
+    "lease_time_to_live",
+    "put",
+    "range",
+    "txn",
+    "etcdserver: duplicate key given in txn request",
+    "etcdserver: key is not provided",
+    "etcdserver: key not found",
+    "etcdserver: lease already exists",
+    "etcdserver: lease is provided",
+    "etcdserver: mvcc: required revision has been compacted",
+    "etcdserver: mvcc: required revision is a future revision",
+    "etcdserver: requested lease not found",
+    "etcdserver: too large lease TTL",
+    "etcdserver: value is provided",
+];
+/// From how many sequences on that is demanded.
+const REACHED_FROM: u32 = 400;
+
+/// Says how a recording is wrong, if it is.
+type Judge = fn(&Value) -> Option<String>;
+
+/// Sequences on members that earlier ones have used, and such that compact and read everything,
+/// each on a fresh member.
 #[test]
-fn the_model_answers_as_a_real_etcd_on_shared_servers() {
-    let count = count() - count() / FRESH_EVERY;
-    in_threads(Scope::Shared, count, 4096);
+fn the_model_answers_as_a_real_etcd() {
+    let fresh = count() / FRESH_EVERY;
+    let mut threads = Vec::new();
+    for (scope, count) in [(Scope::Shared, count() - fresh), (Scope::Fresh, fresh)] {
+        for index in 0..THREADS {
+            let count = count.div_ceil(u32::from(THREADS));
+            threads.push(thread::spawn(move || compare(scope, index, count, differs)));
+        }
+    }
+    let mut reached = BTreeSet::new();
+    for thread in threads {
+        match thread.join().expect("no panic") {
+            Ok(met) => reached.extend(met),
+            Err(found) => panic!("{found}"),
+        }
+    }
+    let missed: Vec<_> = REACHED.iter().filter(|what| !reached.contains(**what)).collect();
+    assert!(missed.is_empty() || count() < REACHED_FROM, "not reached: {missed:?} of {reached:#?}");
 }
 
-/// Sequences that compact and read everything, each on a fresh member.
+/// An answer that a real etcd did not give is found.
+#[tokio::test]
+async fn a_wrong_answer_is_found() {
+    let member = Member::start().await;
+    let put = json!({ "op": "put", "args": { "key": "a", "value": "1" } });
+    let get = json!({ "op": "range", "args": { "key": "a" } });
+    let mut recorded = record(&member, &[put, get]).await;
+    assert_eq!(differs(&recorded), None);
+    recorded["cases"][0]["steps"][1]["expect"]["ok"]["kvs"][0]["version"] = json!(2);
+    assert!(differs(&recorded).is_some_and(|what| what.contains("version")));
+}
+
+/// What is wrong is shrunk to little and kept as a recording. Here, that a delete deletes.
 #[test]
-fn the_model_answers_as_a_real_etcd_on_fresh_servers() {
-    in_threads(Scope::Fresh, count() / FRESH_EVERY, 200);
+fn what_is_wrong_is_shrunk_and_kept() {
+    let found = compare(Scope::Shared, 9, 200, |recorded| {
+        let mut steps = recorded["cases"][0]["steps"].as_array()?.iter();
+        let deletes = |step: &Value| step["expect"]["ok"]["deleted"].as_i64() > Some(0);
+        steps.any(deletes).then(|| "it deletes".to_owned())
+    });
+    let found = found.expect_err("sequences delete");
+    let path = found.strip_prefix("it deletes\nkept as ").expect("a path");
+    let kept = fs::read_to_string(path).expect("it was kept");
+    let recording = Recording::parse("found.json", &kept).expect("a recording");
+    // A put and a delete; the rest ends the leases.
+    assert_eq!(recording.cases[0].steps.len(), 2 + sequence::LEASES);
+    fs::remove_file(path).expect("it can be removed");
 }
 
 fn count() -> u32 {
@@ -55,57 +127,56 @@ fn count() -> u32 {
     set.map_or(SEQUENCES, |count| count.parse().expect("PROPTEST_CASES is a number"))
 }
 
-fn in_threads(scope: Scope, count: u32, shrinks_max: u32) {
-    let threads: Vec<_> = (0..THREADS)
-        .map(|index| {
-            let count = count / u32::from(THREADS);
-            thread::spawn(move || compare(scope, index, count, shrinks_max))
-        })
-        .collect();
-    for thread in threads {
-        if let Err(found) = thread.join().expect("no panic") {
-            panic!("{found}");
-        }
-    }
-}
-
-/// Tries this many sequences; the error is the report on the smallest one that differs.
-fn compare(scope: Scope, index: u8, count: u32, shrinks_max: u32) -> Result<(), String> {
+/// Tries this many sequences and gives what they met; the error is the report on the smallest one
+/// that differs.
+fn compare(scope: Scope, index: u8, count: u32, judge: Judge) -> Result<BTreeSet<String>, String> {
     let config = Config {
         cases: count,
-        max_shrink_iters: shrinks_max,
+        // A fresh server takes a second.
+        max_shrink_iters: if scope == Scope::Shared { 4096 } else { 200 },
         failure_persistence: None,
         ..Config::default()
     };
-    let seed = [index + 1; 32];
-    let mut runner =
-        TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[index + 1; 32]);
+    let mut runner = TestRunner::new_with_rng(config, rng);
     let runtime = runtime();
     let shared = runtime.block_on(Member::start());
-    let tried = std::cell::Cell::new(0);
+    let (tried, met) = (Cell::new(0), RefCell::new(BTreeSet::new()));
     let outcome = runner.run(&sequences(scope), |sequence| {
         tried.set(tried.get() + 1);
-        let names = match scope {
-            Scope::Shared => Names::of_run(tried.get()),
-            Scope::Fresh => Names::default(),
-        };
-        let steps = write::steps(&sequence, &names);
         let recorded = runtime.block_on(async {
             match scope {
-                Scope::Shared => record(&shared, &steps).await,
-                Scope::Fresh => record(&Member::start().await, &steps).await,
+                Scope::Shared => {
+                    record(&shared, &write::steps(&sequence, &Names::of_run(tried.get()))).await
+                }
+                Scope::Fresh => record_afresh(&sequence).await,
             }
         });
-        differs(&recorded).map_or(Ok(()), |what| Err(TestCaseError::fail(what)))
+        note(&recorded, &mut met.borrow_mut());
+        judge(&recorded).map_or(Ok(()), |what| Err(TestCaseError::fail(what)))
     });
     let Err(TestError::Fail(_, smallest)) = outcome else {
-        return outcome.map_err(|error| error.to_string());
+        return outcome.map(|()| met.into_inner()).map_err(|error| error.to_string());
     };
     // Once more with plain names on a fresh server, as recordings are.
-    let steps = write::steps(&smallest, &Names::default());
-    let recorded = runtime.block_on(async { record(&Member::start().await, &steps).await });
-    let what = differs(&recorded).unwrap_or_else(|| "not on a fresh server".to_owned());
+    let recorded = runtime.block_on(record_afresh(&smallest));
+    let what = judge(&recorded).unwrap_or_else(|| "not on a fresh server".to_owned());
     Err(format!("{what}\nkept as {}", keep(scope, index, &recorded)))
+}
+
+async fn record_afresh(sequence: &[Op]) -> Value {
+    record(&Member::start().await, &write::steps(sequence, &Names::default())).await
+}
+
+/// Notes what was answered and with which texts was refused.
+fn note(recorded: &Value, met: &mut BTreeSet<String>) {
+    for step in recorded["cases"][0]["steps"].as_array().into_iter().flatten() {
+        let refused = step["expect"]["error"]["message"].as_str();
+        let what = refused.or(step["op"].as_str()).unwrap_or_default();
+        if !met.contains(what) {
+            met.insert(what.to_owned());
+        }
+    }
 }
 
 fn runtime() -> Runtime {
