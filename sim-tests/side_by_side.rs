@@ -23,9 +23,15 @@ const CASE_MAX: Duration = Duration::from_secs(120);
 
 /// The cases that its API can express, and those of them that it answers as etcd does.
 const EXPRESSIBLE: u32 = 71;
-const PASSED: u32 = 8;
+const PASSED: u32 = 9;
 /// The cases that end its server or its client in a panic.
-const PANICS: &[&str] = &[];
+const PANICS: &[&str] = &[
+    "compaction/compact basic",
+    "compaction/compact does not bump revision",
+    "compaction/compact future error",
+    "compaction/compact twice error",
+    "compaction/compact keeps the live value at the compacted revision",
+];
 
 /// What came of a case there.
 #[derive(Debug, PartialEq)]
@@ -84,7 +90,7 @@ fn score_of_the_other_simulator() {
         *score.entry(what).or_default() += 1;
     }
     let expressible = all - score["left out"];
-    assert_eq!(PANICS, panicked);
     let found = (score["passed"], expressible, all);
-    assert_eq!((PASSED, EXPRESSIBLE, 262), found, "{score:?} {reasons:#?}");
+    assert_eq!((PASSED, EXPRESSIBLE, 262), found, "{score:?} {reasons:#?} {panicked:#?}");
+    assert_eq!(PANICS, panicked);
 }

@@ -5,8 +5,8 @@
 //! express (an unknown enumeration value, an operation of a txn that is empty) leaves its case out,
 //! by name. Fields that its accessors hide are not compared.
 //!
-//! `case` walks the steps and knows no client; a client is a [`door::Door`]. The one of etcd-client's
-//! API is the module `etcd_api` beside this one.
+//! `case` walks the steps and knows no client; a client is a [`door::Door`]. The one of
+//! etcd-client's API is the module `etcd_api` beside this one.
 
 pub mod ask;
 pub mod case;

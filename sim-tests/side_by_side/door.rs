@@ -134,6 +134,7 @@ fn request(ask: &Ask) -> Asked<Request> {
         }
         "leader" => Request::Leader(ask.bytes("name")),
         "observe_open" => Request::Observe(ask.bytes("name")),
+        "status" => return Err("a status that is only a header"),
         _ => return Err("no such call"),
     })
 }

@@ -36,7 +36,7 @@
 
 #[cfg(madsim)]
 mod client;
-// The model is in the real build too, where it is compared with a real etcd: it needs no simulation.
+// In the real build, too, where it is compared with a real etcd: it needs no simulation.
 #[cfg(any(madsim, feature = "harness"))]
 #[cfg_attr(not(madsim), allow(dead_code))]
 pub(crate) mod model;
