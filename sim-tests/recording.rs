@@ -1,6 +1,9 @@
 //! The recordings of real servers in `sim-tests/conformance`, for tests that replay them.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde_json::Value;
 
@@ -26,7 +29,7 @@ fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("sim-tests/conformance")
 }
 
-fn of_file(path: &PathBuf) -> Vec<Case> {
+fn of_file(path: &Path) -> Vec<Case> {
     let text = fs::read_to_string(path).expect("a recording can be read");
     let recording: Value = serde_json::from_str(&text).expect("a recording is JSON");
     let area = recording["area"].as_str().expect("an area");
