@@ -12,11 +12,17 @@
 
 #[cfg(not(madsim))]
 mod parity;
+#[cfg(not(madsim))]
+mod recording;
 
 #[cfg(not(madsim))]
 mod real {
+    mod client;
+    mod differential;
+    mod drop_in;
     mod election;
     mod member;
     mod mutex;
     mod session;
+    mod twin;
 }

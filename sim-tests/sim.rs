@@ -10,6 +10,7 @@ compile_error!(
 );
 
 mod catalog;
+mod client_driver;
 mod command;
 mod conformance;
 mod demo;
@@ -20,5 +21,7 @@ mod golden;
 mod must_fail;
 mod own_storage;
 mod parity;
+mod recording;
+mod side_by_side;
 mod storage_cases;
 mod tidy;

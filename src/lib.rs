@@ -60,7 +60,7 @@ pub mod cli;
 #[cfg(all(madsim, feature = "harness"))]
 pub(crate) mod cluster;
 pub mod concurrency;
-#[cfg(all(madsim, feature = "harness"))]
+#[cfg(feature = "harness")]
 pub mod conformance;
 pub mod contrib;
 #[cfg(all(madsim, feature = "harness"))]

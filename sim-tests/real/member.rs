@@ -55,7 +55,7 @@ impl Member {
         let child = Command::new(&program)
             .arg("--data-dir")
             .arg(directory.join("data"))
-            .args(["--name", "m", "--initial-cluster", &format!("m={peer}")])
+            .args(["--name", "default", "--initial-cluster", &format!("default={peer}")])
             .args(["--listen-client-urls", &endpoint, "--advertise-client-urls", &endpoint])
             .args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer])
             .stdin(Stdio::null())

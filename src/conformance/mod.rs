@@ -18,6 +18,7 @@ mod recording;
 mod replay;
 mod score;
 
+pub use crate::etcd::model::version::{EtcdVersion, UnknownVersion};
 pub use compare::Difference;
 pub use recording::{Case, FILE_BYTES_MAX, Recording, RecordingError, Step};
 pub use replay::{Cause, Mismatch, replay_case};

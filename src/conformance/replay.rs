@@ -13,9 +13,9 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    etcd::{
-        model::{Identity, Model, Output, error::Refusal, request::Request, response::Response},
-        server::{EtcdVersion, MemberOptions},
+    etcd::model::{
+        Identity, Model, Output, error::Refusal, request::Request, response::Response,
+        version::EtcdVersion,
     },
     history::LeaseChange,
 };
@@ -109,9 +109,14 @@ struct Replay {
 
 impl Replay {
     fn new(version: EtcdVersion) -> Self {
-        let MemberOptions { name, address, member_id, cluster_id, .. } = MemberOptions::default();
-        let client_url = format!("http://{address}");
-        let mut model = Model::new(Identity { cluster_id, member_id, name, client_url, version });
+        // The same as a member's defaults; recordings show only the name.
+        let mut model = Model::new(Identity {
+            cluster_id: 0xcdf8_1819_4e3a_8c32,
+            member_id: 0x8e9e_05c5_2164_694d,
+            name: "default".to_owned(),
+            client_url: "http://10.0.0.1:2379".to_owned(),
+            version,
+        });
         let now = Duration::from_secs(10);
         model.start(now, 1_000_000, Duration::ZERO);
         Replay {

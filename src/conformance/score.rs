@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::etcd::server::EtcdVersion;
+use crate::etcd::model::version::EtcdVersion;
 
 use super::{
     recording::{Recording, RecordingError},

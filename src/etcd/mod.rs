@@ -50,7 +50,9 @@
 
 #[cfg(madsim)]
 mod client;
-#[cfg(madsim)]
+// In the real build, too, where it is compared with a real etcd: it needs no simulation.
+#[cfg(any(madsim, feature = "harness"))]
+#[cfg_attr(not(madsim), allow(dead_code))]
 pub(crate) mod model;
 #[cfg(madsim)]
 mod protocol;
@@ -62,5 +64,7 @@ pub use client::*;
 #[cfg(not(madsim))]
 pub use etcd_client::*;
 
+#[cfg(all(test, madsim))]
+mod recorded;
 #[cfg(all(test, madsim))]
 mod tests;
