@@ -38,6 +38,8 @@ mod model;
 #[cfg(madsim)]
 mod protocol;
 #[cfg(madsim)]
+pub mod quirk;
+#[cfg(madsim)]
 pub mod server;
 
 #[cfg(madsim)]

@@ -2,7 +2,11 @@
 //!
 //! The shell around the model is thin: it reads the member's clock, hands requests in and messages
 //! out. [`MemberState`] is what is durable (a real member writes it to its disk before it answers);
-//! connections and streams belong to the tasks of the node and end with them.
+//! connections and streams belong to the tasks of the node and end with them. Durable is whatever
+//! was applied, answered or not: the loss of unsynced writes of a disk is not modelled.
+
+mod leader;
+mod request_fault;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,18 +15,24 @@ use std::{
     time::Duration,
 };
 
+use tokio::sync::Notify;
+
 use crate::{
     history::{Commit, LeaseEvent},
     net::{MessageListener, MessageSender, MessageStream},
     time::{sim::LocalClock, sleep, wall_ms},
 };
 
+use self::{leader::Leaderless, request_fault::RequestFaults};
 use super::{
     model::{
         Identity, Model, Output, StreamId, error::Refusal, request::Request, response::Response,
     },
     protocol::{ClientMessage, ServerMessage},
+    quirk::{PROMOTE_EVERY, Quirk, Quirks},
 };
+
+pub use self::request_fault::{Harm, RequestFault, RequestFaultId, RequestKind};
 
 /// How often a member looks for expired leases (`runLoop` in `server/lease/lessor.go`).
 const EXPIRY_TICK: Duration = Duration::from_millis(500);
@@ -52,8 +62,13 @@ pub struct MemberOptions {
     pub member_id: u64,
     /// The id of its cluster.
     pub cluster_id: u64,
-    /// Leases live longer by this after a restart (etcd: 10 ticks of 100 ms).
+    /// The pulse of the cluster. An election time-out counts in whole heartbeats.
+    pub heartbeat: Duration,
+    /// Leases live longer by this after a restart, and none is granted for less than one and a
+    /// half of it, in whole seconds rounded up.
     pub election_timeout: Duration,
+    /// Historic bugs that it has.
+    pub quirks: BTreeSet<Quirk>,
 }
 
 impl Default for MemberOptions {
@@ -63,8 +78,30 @@ impl Default for MemberOptions {
             address: "10.0.0.1:2379".to_owned(),
             member_id: 0x8e9e_05c5_2164_694d,
             cluster_id: 0xcdf8_1819_4e3a_8c32,
+            heartbeat: Duration::from_millis(100),
             election_timeout: Duration::from_secs(1),
+            quirks: BTreeSet::new(),
         }
+    }
+}
+
+impl MemberOptions {
+    /// Heartbeats of an election time-out (`ElectionTicks`): the rest of a heartbeat is cut off.
+    fn election_ticks(&self) -> u32 {
+        let ticks = self.election_timeout.as_nanos() / self.heartbeat.as_nanos().max(1);
+        u32::try_from(ticks).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// The election time-out in whole heartbeats (`ElectionTimeout` in `config/config.go`).
+    fn election(&self) -> Duration {
+        self.heartbeat.saturating_mul(self.election_ticks())
+    }
+
+    /// The shortest TTL that is granted, in seconds (`minTTL` in `etcdserver/server.go`).
+    fn ttl_min_s(&self) -> i64 {
+        let ticks = self.election_ticks().saturating_mul(3) / 2;
+        let least = self.heartbeat.saturating_mul(ticks);
+        least.as_nanos().div_ceil(1_000_000_000).max(1) as i64
     }
 }
 
@@ -72,6 +109,7 @@ impl Default for MemberOptions {
 pub struct MemberState {
     options: MemberOptions,
     inner: Mutex<Inner>,
+    leader_lost: Notify,
 }
 
 struct Inner {
@@ -81,6 +119,13 @@ struct Inner {
     connections: BTreeMap<u64, Weak<MessageSender>>,
     next_connection: u64,
     requests: u64,
+    faults: RequestFaults,
+    /// What waits while nobody leads.
+    leaderless: Option<Leaderless>,
+    /// Open streams that insist on a leader.
+    strict_streams: BTreeSet<StreamId>,
+    /// Streams that the member has ended; what the client still sends on one is dropped.
+    broken_streams: BTreeSet<StreamId>,
 }
 
 /// One life of the member's process; its tasks own it.
@@ -105,14 +150,20 @@ impl MemberState {
             name: options.name.clone(),
             client_url: format!("http://{}", options.address),
         };
+        let mut model = Model::new(identity);
+        model.configure(options.ttl_min_s(), Quirks::new(&options.quirks));
         let inner = Inner {
-            model: Model::new(identity),
+            model,
             process: Weak::new(),
             connections: BTreeMap::new(),
             next_connection: 0,
             requests: 0,
+            faults: RequestFaults::default(),
+            leaderless: None,
+            strict_streams: BTreeSet::new(),
+            broken_streams: BTreeSet::new(),
         };
-        MemberState { options, inner: Mutex::new(inner) }
+        MemberState { options, inner: Mutex::new(inner), leader_lost: Notify::new() }
     }
 
     /// The member's id.
@@ -123,6 +174,11 @@ impl MemberState {
     /// How many requests the member has answered, over all its lives.
     pub fn requests(&self) -> u64 {
         self.lock().requests
+    }
+
+    /// How often a quirk of the member had an effect, over all its lives.
+    pub fn quirk_effects(&self, quirk: Quirk) -> u64 {
+        self.lock().model.quirks_mut().effects(quirk)
     }
 
     /// Key and lease of the owner of a lock: the key of least create revision directly under
@@ -149,12 +205,21 @@ impl MemberState {
         let mut inner = self.lock();
         inner.process = Arc::downgrade(process);
         inner.connections.clear();
-        inner.model.start(process.clock.now(), wall_ms(), self.options.election_timeout);
+        inner.leaderless = None;
+        inner.strict_streams.clear();
+        inner.broken_streams.clear();
+        inner.model.start(process.clock.now(), wall_ms(), self.options.election());
     }
 
     fn expire(&self, process: &Process) {
         let mut inner = self.lock();
-        inner.model.expire(process.clock.now());
+        let now = process.clock.now();
+        for id in inner.model.run_out(now) {
+            if inner.faults.meet(RequestKind::Expiry) == Some(Harm::Lost) {
+                inner.model.postpone(now, id);
+            }
+        }
+        inner.model.expire(now);
         inner.pass_on(process);
     }
 }
@@ -206,6 +271,10 @@ pub async fn serve(state: Arc<MemberState>, log: Arc<dyn CommitLog>) -> io::Resu
     state.start(&process);
     tracing::info!(address = %state.options.address, "member serves");
     tokio::spawn(expire(state.clone(), process.clone()));
+    tokio::spawn(leader::monitor(state.clone(), process.clone()));
+    if state.options.quirks.contains(&Quirk::Promote) {
+        tokio::spawn(promote_for_ever(state.clone()));
+    }
     loop {
         let stream = listener.accept().await?;
         tokio::spawn(serve_connection(state.clone(), process.clone(), stream));
@@ -217,6 +286,22 @@ async fn expire(state: Arc<MemberState>, process: Arc<Process>) {
         sleep(EXPIRY_TICK).await;
         state.expire(&process);
     }
+}
+
+async fn promote_for_ever(state: Arc<MemberState>) {
+    loop {
+        sleep(PROMOTE_EVERY).await;
+        if state.promote() {
+            state.lock().model.quirks_mut().count(Quirk::Promote, 1);
+        }
+    }
+}
+
+/// Whether a connection goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Goes {
+    On,
+    Broken,
 }
 
 /// One connection: its end closes its streams.
@@ -238,20 +323,51 @@ impl Connection {
         Connection { state, id, sender, streams: BTreeSet::new() }
     }
 
-    fn handle(&mut self, process: &Process, message: ClientMessage) {
-        let ClientMessage { id, request } = message;
+    fn handle(&mut self, process: &Process, message: ClientMessage) -> Goes {
+        let state = self.state.clone();
+        let mut inner = state.lock();
+        match inner.faults.meet(RequestKind::of(&message.request)) {
+            None => self.deliver(&mut inner, process, message),
+            Some(Harm::Lost) => return Goes::Broken,
+            Some(Harm::ReplyLost) => {
+                // Nothing that follows from the request gets out on this connection either.
+                inner.connections.remove(&self.id);
+                inner.handle(process, (self.id, message.id), message.request);
+                return Goes::Broken;
+            }
+            Some(Harm::Twice) => {
+                // The first answer of a call is lost; see `Harm::Twice`.
+                inner.handle(process, (self.id, message.id), message.request.clone());
+                self.deliver(&mut inner, process, message);
+            }
+        }
+        Goes::On
+    }
+
+    fn deliver(&mut self, inner: &mut Inner, process: &Process, message: ClientMessage) {
+        let ClientMessage { id, request, require_leader } = message;
         tracing::trace!(connection = self.id, id, ?request, "request");
-        match request {
+        let from = (self.id, id);
+        if inner.broken_streams.contains(&from) {
+            return;
+        }
+        let opens = match request {
             Request::KeepAlive(_)
             | Request::WatchCreate(_)
             | Request::WatchCancel(_)
-            | Request::WatchProgress => {
-                self.streams.insert(id);
-            }
+            | Request::WatchProgress => self.streams.insert(id),
             Request::CloseStream if !self.streams.remove(&id) => return,
-            _ => {}
-        }
-        let answer = self.state.lock().handle(process, (self.id, id), request);
+            _ => false,
+        };
+        let answer = match inner.hold(process.clock.now(), from, request, require_leader) {
+            Ok(request) => {
+                if opens && require_leader {
+                    inner.strict_streams.insert(from);
+                }
+                inner.handle(process, from, request)
+            }
+            Err(answer) => answer.map(Err),
+        };
         if let Some(answer) = answer {
             let _ = self.sender.send(ServerMessage { id, answer });
         }
@@ -263,6 +379,8 @@ impl Drop for Connection {
         let mut inner = self.state.lock();
         inner.connections.remove(&self.id);
         for stream in std::mem::take(&mut self.streams) {
+            inner.strict_streams.remove(&(self.id, stream));
+            inner.broken_streams.remove(&(self.id, stream));
             inner.model.close((self.id, stream));
         }
     }
@@ -273,7 +391,11 @@ async fn serve_connection(state: Arc<MemberState>, process: Arc<Process>, stream
     let mut connection = Connection::open(state, sender);
     loop {
         match receiver.recv::<ClientMessage>().await {
-            Ok(Some(message)) => connection.handle(&process, message),
+            Ok(Some(message)) => {
+                if connection.handle(&process, message) == Goes::Broken {
+                    break;
+                }
+            }
             Ok(None) => break,
             Err(error) => {
                 tracing::debug!(connection = connection.id, %error, "connection broke");

@@ -2,7 +2,8 @@
 
 use tonic::{Code, Status};
 
-/// Why a request was refused. A refused request has no effect at all.
+/// Why a request was refused. A refused request has no effect at all, save that one which timed
+/// out may have had it in etcd.
 ///
 /// Messages and codes as in etcd's `api/v3rpc/rpctypes/error.go`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -29,6 +30,10 @@ pub(crate) enum Refusal {
     LeaseExists,
     #[error("etcdserver: too large lease TTL")]
     LeaseTtlTooLarge,
+    #[error("etcdserver: no leader")]
+    NoLeader,
+    #[error("etcdserver: request timed out")]
+    TimedOut,
 }
 
 impl Refusal {
@@ -46,6 +51,7 @@ impl Refusal {
             }
             Refusal::LeaseNotFound => Code::NotFound,
             Refusal::LeaseExists => Code::FailedPrecondition,
+            Refusal::NoLeader | Refusal::TimedOut => Code::Unavailable,
         }
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod error;
 
 pub(crate) mod id;
 mod kv;
+mod leader;
 pub(crate) mod lease;
 mod lessor;
 pub(crate) mod mvcc;
@@ -24,7 +25,10 @@ mod conformance;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use crate::history::{Cause, Commit, KeyChange, KeyEvent, LeaseChange, LeaseEvent};
+use crate::{
+    etcd::quirk::Quirks,
+    history::{Cause, Commit, KeyChange, KeyEvent, LeaseChange, LeaseEvent},
+};
 
 use self::{
     error::Refusal,
@@ -77,6 +81,7 @@ pub(crate) struct Model {
     waiting: BTreeMap<i64, Vec<StreamId>>,
     commits: u64,
     outputs: Vec<Output>,
+    quirks: Quirks,
 }
 
 impl Model {
@@ -94,18 +99,19 @@ impl Model {
             waiting: BTreeMap::new(),
             commits: 0,
             outputs: Vec::new(),
+            quirks: Quirks::default(),
         }
     }
 
     /// The process starts (again): store and leases are as they were, streams are gone. Leases live
     /// on for their TTL and `extend` more, as after an election.
     pub(crate) fn start(&mut self, now: Duration, wall_ms: i64, extend: Duration) {
-        self.raft_term += 1;
         self.ids = IdGenerator::new(self.identity.member_id, wall_ms);
         self.watchers = Watchers::default();
         self.waiting.clear();
         self.outputs.clear();
-        self.lessor.promote(now, extend);
+        self.restore();
+        self.promote(now, extend);
     }
 
     /// Takes what has followed from the calls so far, in order.

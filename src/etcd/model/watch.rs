@@ -189,12 +189,13 @@ impl Model {
         }
         let WatchCreateRequest { filters, prev_kv, .. } = request;
         let watcher = Watcher { range, from, filters, prev_kv };
-        let events: Vec<Event> = self
+        let mut events: Vec<Event> = self
             .store
             .events_from(from)
             .filter(|event| watcher.range.contains(&event.kv.key) && watcher.wants(event))
             .map(|event| watcher.event(event, self.store.compacted()))
             .collect();
+        self.miss_deletions(&mut events);
         if !events.is_empty() {
             let past = WatchResponse { header, watch_id, events, ..WatchResponse::default() };
             self.send_watch(stream, past);
