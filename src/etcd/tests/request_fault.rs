@@ -84,7 +84,7 @@ const CALLS: [(RequestKind, fn((i64, usize, bool, i64)) -> (i64, usize, bool, i6
 /// Every kind of request, lost before its effect and after it (H06): the client is told the same,
 /// the store shows the difference, and the next request connects anew.
 #[test]
-fn a_lost_request_has_no_effect_and_a_lost_reply_has_one() {
+fn h06_a_lost_request_has_no_effect_and_a_lost_reply_has_one() {
     for (kind, effect) in CALLS {
         for harm in [Harm::Lost, Harm::ReplyLost] {
             run(async move |world: &World| {
@@ -222,21 +222,5 @@ fn errors_of_the_transport() {
         assert_eq!(slow, (Code::Unavailable, "tcp connect error".to_owned()));
         assert!(waited >= s(0.5) && waited < s(0.6), "{waited:?}");
         assert_eq!(waited.as_millis(), Duration::from_millis(500).as_millis());
-    });
-}
-
-/// A resent enqueue of a lock re-uses its key: one entry, one create revision (W07).
-#[test]
-fn a_resent_enqueue_keeps_its_place() {
-    run(async |world| {
-        let mut client = client().await;
-        grant(&mut client, 7, 60).await;
-        world.state.inject(RequestFault::next(RequestKind::Txn, Harm::ReplyLost));
-        same(client.txn(enqueue("/lock", 7)).await.expect_err("unknown"), LOST);
-        let again = client.txn(enqueue("/lock", 7)).await.expect("an answer");
-        assert!(!again.succeeded(), "the first one had its effect");
-        let entry = client.get("/lock/7", None).await.expect("an answer");
-        assert_eq!((entry.count(), entry.kvs()[0].create_revision()), (1, 2));
-        assert_eq!(world.log.commits().len(), 1);
     });
 }
