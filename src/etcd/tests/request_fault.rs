@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tonic::Code;
 
-use super::world::{World, client, enqueue, exists, grant, put_on, revision, run, s, told, ttl};
+use super::world::{World, client, exists, grant, put_on, revision, run, s, told, ttl};
 use crate::{
     etcd::{
         Client, Compare, CompareOp, ConnectOptions, DeleteOptions, Error, Txn, TxnOp,
@@ -49,7 +49,10 @@ async fn ask(client: &mut Client, kind: RequestKind) -> Result<(), Error> {
 
 /// What there is to see of a request's effect: revision, leases, whether 3 is compacted, the time
 /// left to lease 7.
-async fn seen(client: &mut Client) -> (i64, usize, bool, i64) {
+type Seen = (i64, usize, bool, i64);
+
+/// Looks.
+async fn seen(client: &mut Client) -> Seen {
     let leases = client.leases().await.expect("an answer").leases().len();
     let past = crate::etcd::GetOptions::new().with_revision(2);
     let compacted = client.get("k", Some(past)).await.is_err();
@@ -65,7 +68,7 @@ async fn prepare(client: &mut Client) {
 }
 
 /// The kinds, and what a request of each changes.
-const CALLS: [(RequestKind, fn((i64, usize, bool, i64)) -> (i64, usize, bool, i64)); 13] = [
+const CALLS: [(RequestKind, fn(Seen) -> Seen); 13] = [
     (RequestKind::Range, |seen| seen),
     (RequestKind::Put, |(rev, leases, compacted, ttl)| (rev + 1, leases, compacted, ttl)),
     (RequestKind::DeleteRange, |(rev, leases, compacted, ttl)| (rev + 1, leases, compacted, ttl)),
