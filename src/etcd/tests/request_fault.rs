@@ -67,8 +67,11 @@ async fn prepare(client: &mut Client) {
     sleep(s(5.0)).await;
 }
 
+/// What a request makes of it.
+type Effect = fn(Seen) -> Seen;
+
 /// The kinds, and what a request of each changes.
-const CALLS: [(RequestKind, fn(Seen) -> Seen); 13] = [
+const CALLS: [(RequestKind, Effect); 13] = [
     (RequestKind::Range, |seen| seen),
     (RequestKind::Put, |(rev, leases, compacted, ttl)| (rev + 1, leases, compacted, ttl)),
     (RequestKind::DeleteRange, |(rev, leases, compacted, ttl)| (rev + 1, leases, compacted, ttl)),
