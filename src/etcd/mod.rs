@@ -39,7 +39,10 @@
 //! | limits on the size of messages | not modelled | `v3rpc/grpc.go` |
 //! | time to write and to agree | not modelled: applied on arrival | - |
 //! | unknown enumeration values | cannot be asked: the facade has none | - |
-//! | lock and election service | not modelled yet: Unimplemented | `v3lock`, `v3election` |
+//! | lock: queue, sessions, re-entry, cancel | modelled, as 3.4 or 3.5 | `v3lock`, `mutex.go` |
+//! | election: campaign, proclaim, resign, observe | modelled | `v3election`, `election.go` |
+//! | order of calls that wake at once | differs: the queue's, in etcd random | `key.go` |
+//! | order in which a lost connection's calls end | differs: as asked, in etcd random | - |
 //! | change of members, authentication at connect | not modelled: Unimplemented | - |
 //! | auth, alarm, hash, defragment, snapshot, namespaces, TLS, `WatchStream::split` | absent | - |
 

@@ -3,7 +3,7 @@
 //! It stands for gRPC: a unary call is one number with one answer, a stream is one number with any
 //! messages in both directions, all over one connection.
 
-use super::model::{error::Refusal, request::Request, response::Response};
+use super::model::{Answer, request::Request};
 
 /// From a client.
 #[derive(Debug)]
@@ -21,5 +21,5 @@ pub(crate) struct ClientMessage {
 pub(crate) struct ServerMessage {
     /// The number that the client gave.
     pub(crate) id: u64,
-    pub(crate) answer: Result<Response, Refusal>,
+    pub(crate) answer: Answer,
 }

@@ -25,14 +25,13 @@ use crate::{
 
 use self::{leader::Leaderless, request_fault::RequestFaults};
 use super::{
-    model::{
-        Identity, Model, Output, StreamId, error::Refusal, request::Request, response::Response,
-    },
+    model::{Answer, Identity, Model, Output, StreamId, request::Request},
     protocol::{ClientMessage, ServerMessage},
     quirk::{PROMOTE_EVERY, Quirk, Quirks},
 };
 
 pub use self::request_fault::{Harm, RequestFault, RequestFaultId, RequestKind};
+pub use super::model::version::{EtcdVersion, UnknownVersion};
 
 /// How often a member looks for expired leases (`runLoop` in `server/lease/lessor.go`).
 const EXPIRY_TICK: Duration = Duration::from_millis(500);
@@ -69,6 +68,8 @@ pub struct MemberOptions {
     pub election_timeout: Duration,
     /// Historic bugs that it has.
     pub quirks: BTreeSet<Quirk>,
+    /// The etcd that it behaves as.
+    pub version: EtcdVersion,
 }
 
 impl Default for MemberOptions {
@@ -81,6 +82,7 @@ impl Default for MemberOptions {
             heartbeat: Duration::from_millis(100),
             election_timeout: Duration::from_secs(1),
             quirks: BTreeSet::new(),
+            version: EtcdVersion::default(),
         }
     }
 }
@@ -149,6 +151,7 @@ impl MemberState {
             member_id: options.member_id,
             name: options.name.clone(),
             client_url: format!("http://{}", options.address),
+            version: options.version,
         };
         let mut model = Model::new(identity);
         model.configure(options.ttl_min_s(), Quirks::new(&options.quirks));
@@ -237,23 +240,21 @@ impl Inner {
                     tracing::debug!(lease = event.lease, change = ?event.change, "lease");
                     process.log.lease(&event);
                 }
-                Output::Message((connection, id), response) => {
-                    let sender = self.connections.get(&connection).and_then(Weak::upgrade);
-                    if let Some(sender) = sender {
-                        // A peer that is gone is noticed where its connection is read.
-                        let _ = sender.send(ServerMessage { id, answer: Ok(response) });
-                    }
-                }
+                Output::Message(stream, response) => self.send(stream, Ok(response)),
+                Output::Answer(call, answer) => self.send(call, answer),
             }
         }
     }
 
-    fn handle(
-        &mut self,
-        process: &Process,
-        from: StreamId,
-        request: Request,
-    ) -> Option<Result<Response, Refusal>> {
+    fn send(&self, (connection, id): StreamId, answer: Answer) {
+        let sender = self.connections.get(&connection).and_then(Weak::upgrade);
+        if let Some(sender) = sender {
+            // A peer that is gone is noticed where its connection is read.
+            let _ = sender.send(ServerMessage { id, answer });
+        }
+    }
+
+    fn handle(&mut self, process: &Process, from: StreamId, request: Request) -> Option<Answer> {
         self.requests += 1;
         let answer = self.model.handle(process.clock.now(), from, request);
         self.pass_on(process);
@@ -355,7 +356,8 @@ impl Connection {
             Request::KeepAlive(_)
             | Request::WatchCreate(_)
             | Request::WatchCancel(_)
-            | Request::WatchProgress => self.streams.insert(id),
+            | Request::WatchProgress
+            | Request::Observe(_) => self.streams.insert(id),
             Request::CloseStream if !self.streams.remove(&id) => return,
             _ => false,
         };
@@ -374,10 +376,21 @@ impl Connection {
     }
 }
 
+impl Connection {
+    /// The client has gone: the calls of it that wait are given up. Not so when the process itself
+    /// is killed, which drops the connection without this.
+    fn end(&self, process: &Process) {
+        let mut inner = self.state.lock();
+        inner.model.cancel_all(process.clock.now(), self.id);
+        inner.pass_on(process);
+    }
+}
+
 impl Drop for Connection {
     fn drop(&mut self) {
         let mut inner = self.state.lock();
         inner.connections.remove(&self.id);
+        inner.forget_held(self.id);
         for stream in std::mem::take(&mut self.streams) {
             inner.strict_streams.remove(&(self.id, stream));
             inner.broken_streams.remove(&(self.id, stream));
@@ -403,4 +416,5 @@ async fn serve_connection(state: Arc<MemberState>, process: Arc<Process>, stream
             }
         }
     }
+    connection.end(&process);
 }

@@ -1,7 +1,9 @@
 //! The facade against a member, end to end, over the simulated network.
 
 mod durability;
+mod election;
 mod leader;
+mod lock;
 mod quirk;
 mod request_fault;
 mod scenario_lease;
@@ -199,7 +201,7 @@ fn a_cut_link_times_out() {
 #[test]
 fn what_is_missing_is_refused() {
     with_client(async |mut client| {
-        let error = client.lock("name", None).await.expect_err("not there yet");
+        let error = client.member_add(["http://a:2380"], None).await.expect_err("not there");
         let Error::GRpcStatus(status) = error else { panic!("{error}") };
         assert_eq!(status.code(), Code::Unimplemented);
         assert!(status.message().starts_with("not simulated"));

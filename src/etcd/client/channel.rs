@@ -233,16 +233,19 @@ impl Connection {
     }
 }
 
-/// A call that waits; when it is dropped nobody waits any more.
+/// A call without its answer; when it is dropped nobody waits for that any more.
 struct OpenCall<'a> {
     connection: &'a Connection,
     id: u64,
+    /// Whether the member has to know that the call is dropped. A real client tells it of every
+    /// call; of one that the member answers at once it would make no difference.
+    tell: bool,
 }
 
 impl<'a> OpenCall<'a> {
     fn new(connection: &'a Connection, waiter: Waiter, request: Request) -> Result<Self> {
         let id = connection.register(waiter)?;
-        let call = OpenCall { connection, id };
+        let call = OpenCall { connection, id, tell: request.can_wait() };
         connection.send(id, request)?;
         Ok(call)
     }
@@ -250,7 +253,11 @@ impl<'a> OpenCall<'a> {
 
 impl Drop for OpenCall<'_> {
     fn drop(&mut self) {
-        lock(&self.connection.waiters).open.remove(&self.id);
+        let unanswered = lock(&self.connection.waiters).open.remove(&self.id).is_some();
+        if unanswered && self.tell {
+            // A lost connection tells the member as well.
+            let _ = self.connection.send(self.id, Request::Cancel);
+        }
     }
 }
 

@@ -1,81 +1,105 @@
-//! The election service of the server. Not simulated yet: its names are here, its calls are
-//! refused.
+//! The election service of the server.
 
-use super::{
-    KeyValue, ResponseHeader,
-    error::{Result, not_simulated},
+use std::{
+    future::poll_fn,
+    pin::Pin,
+    task::{Context, Poll},
 };
 
-fn refused<T>() -> Result<T> {
-    Err(not_simulated("the election service"))
-}
+use super::{
+    CampaignResponse, KeyValue, LeaderKey, LeaderResponse, ProclaimResponse, ResignResponse,
+    ResponseHeader,
+    channel::{Channel, Stream},
+    error::Result,
+    unexpected,
+};
+use crate::etcd::model::{request::Request, response::Response};
 
 /// The client of the election service.
 #[derive(Debug, Clone)]
-pub struct ElectionClient(());
-
-impl ElectionClient {
-    pub(super) fn new() -> Self {
-        ElectionClient(())
-    }
-
-    /// Not simulated yet.
-    ///
-    /// # Errors
-    /// Always: Unimplemented.
-    pub async fn campaign(
-        &mut self,
-        _name: impl Into<Vec<u8>>,
-        _value: impl Into<Vec<u8>>,
-        _lease: i64,
-    ) -> Result<CampaignResponse> {
-        refused()
-    }
-
-    /// Not simulated yet.
-    ///
-    /// # Errors
-    /// Always: Unimplemented.
-    pub async fn proclaim(
-        &mut self,
-        _value: impl Into<Vec<u8>>,
-        _options: Option<ProclaimOptions>,
-    ) -> Result<ProclaimResponse> {
-        refused()
-    }
-
-    /// Not simulated yet.
-    ///
-    /// # Errors
-    /// Always: Unimplemented.
-    pub async fn leader(&mut self, _name: impl Into<Vec<u8>>) -> Result<LeaderResponse> {
-        refused()
-    }
-
-    /// Not simulated yet.
-    ///
-    /// # Errors
-    /// Always: Unimplemented.
-    pub async fn observe(&mut self, _name: impl Into<Vec<u8>>) -> Result<ObserveStream> {
-        refused()
-    }
-
-    /// Not simulated yet.
-    ///
-    /// # Errors
-    /// Always: Unimplemented.
-    pub async fn resign(&mut self, _option: Option<ResignOptions>) -> Result<ResignResponse> {
-        refused()
-    }
+pub struct ElectionClient {
+    channel: Channel,
 }
 
-/// The leader's key.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct LeaderKey {
-    name: Vec<u8>,
-    key: Vec<u8>,
-    rev: i64,
-    lease: i64,
+impl ElectionClient {
+    pub(super) fn new(channel: Channel) -> Self {
+        ElectionClient { channel }
+    }
+
+    /// Waits until this candidate leads the election of this name. A lease has one candidate: a
+    /// second campaign with it only proclaims its value. Without a lease (0) the member makes one
+    /// of 60 s that nobody renews. A campaign that is dropped while it waits is withdrawn once the
+    /// member has heard of it.
+    ///
+    /// # Errors
+    /// A refusal of the member, with code Unknown (no such lease), or an unknown outcome. It is no
+    /// error if the candidate's key has gone while it waited.
+    pub async fn campaign(
+        &mut self,
+        name: impl Into<Vec<u8>>,
+        value: impl Into<Vec<u8>>,
+        lease: i64,
+    ) -> Result<CampaignResponse> {
+        let request = Request::Campaign { name: name.into(), value: value.into(), lease };
+        match self.channel.call(request).await? {
+            Response::Campaign(response) => Ok(response),
+            _ => unexpected(),
+        }
+    }
+
+    /// Gives the leader's key a new value.
+    ///
+    /// # Errors
+    /// A refusal of the member, with code Unknown (no leader key in the options; the key is not
+    /// there any more; no such lease), or an unknown outcome.
+    pub async fn proclaim(
+        &mut self,
+        value: impl Into<Vec<u8>>,
+        options: Option<ProclaimOptions>,
+    ) -> Result<ProclaimResponse> {
+        let leader = options.unwrap_or_default().leader;
+        match self.channel.call(Request::Proclaim { leader, value: value.into() }).await? {
+            Response::Proclaim(response) => Ok(response),
+            _ => unexpected(),
+        }
+    }
+
+    /// The pair of the leader.
+    ///
+    /// # Errors
+    /// There is no leader (code Unknown), or no answer.
+    pub async fn leader(&mut self, name: impl Into<Vec<u8>>) -> Result<LeaderResponse> {
+        match self.channel.call(Request::Leader(name.into())).await? {
+            Response::Leader(response) => Ok(response),
+            _ => unexpected(),
+        }
+    }
+
+    /// Opens a stream of leaders. It waits for the first one: the headers of the reply come with
+    /// it.
+    ///
+    /// # Errors
+    /// No answer.
+    pub async fn observe(&mut self, name: impl Into<Vec<u8>>) -> Result<ObserveStream> {
+        let (first, stream) = self.channel.open(Request::Observe(name.into())).await?;
+        match first {
+            Response::Leader(first) => Ok(ObserveStream { stream, first: Some(first) }),
+            _ => unexpected(),
+        }
+    }
+
+    /// Deletes the leader's key. It is no error if it is not there any more.
+    ///
+    /// # Errors
+    /// A refusal of the member, with code Unknown (no leader key in the options), or an unknown
+    /// outcome.
+    pub async fn resign(&mut self, option: Option<ResignOptions>) -> Result<ResignResponse> {
+        let leader = option.unwrap_or_default().leader;
+        match self.channel.call(Request::Resign(leader)).await? {
+            Response::Resign(response) => Ok(response),
+            _ => unexpected(),
+        }
+    }
 }
 
 impl LeaderKey {
@@ -175,16 +199,9 @@ leader_options!(
     ResignOptions
 );
 
-macro_rules! election_responses {
-    ($(#[$doc:meta] $response:ident { $($field:ident: $of:ty),* }),*) => {
-        $(#[$doc]
-        #[derive(Debug, Clone)]
-        pub struct $response {
-            header: Option<ResponseHeader>,
-            $($field: Option<$of>,)*
-        }
-
-        impl $response {
+macro_rules! header_accessors {
+    ($($response:ident),*) => {
+        $(impl $response {
             /// The header.
             pub fn header(&self) -> Option<&ResponseHeader> {
                 self.header.as_ref()
@@ -194,27 +211,18 @@ macro_rules! election_responses {
             pub fn take_header(&mut self) -> Option<ResponseHeader> {
                 self.header.take()
             }
-
-            $(/// What was asked for.
-            pub fn $field(&self) -> Option<&$of> {
-                self.$field.as_ref()
-            })*
         })*
     };
 }
 
-election_responses!(
-    /// The answer to a campaign.
-    CampaignResponse { leader: LeaderKey },
-    /// The answer to a proclamation.
-    ProclaimResponse {},
-    /// The answer to a question for the leader.
-    LeaderResponse { kv: KeyValue },
-    /// The answer to a resignation.
-    ResignResponse {}
-);
+header_accessors!(CampaignResponse, ProclaimResponse, LeaderResponse, ResignResponse);
 
 impl CampaignResponse {
+    /// The key of the candidate that leads now.
+    pub fn leader(&self) -> Option<&LeaderKey> {
+        self.leader.as_ref()
+    }
+
     /// Takes the leader key out.
     pub fn take_leader(&mut self) -> Option<LeaderKey> {
         self.leader.take()
@@ -222,22 +230,51 @@ impl CampaignResponse {
 }
 
 impl LeaderResponse {
+    /// The leader's pair.
+    pub fn kv(&self) -> Option<&KeyValue> {
+        self.kv.as_ref()
+    }
+
     /// Takes the leader's pair out.
     pub fn take_kv(&mut self) -> Option<KeyValue> {
         self.kv.take()
     }
 }
 
-/// A stream of leaders.
+/// An open stream of leaders. Dropping it ends it.
 #[derive(Debug)]
-pub struct ObserveStream(());
+pub struct ObserveStream {
+    stream: Stream,
+    /// The first message, read when the stream was opened.
+    first: Option<LeaderResponse>,
+}
 
 impl ObserveStream {
-    /// Not simulated yet.
+    /// The next leader, or the next value of the leader's key; none when the stream has ended.
     ///
     /// # Errors
-    /// Always: Unimplemented.
+    /// The connection was lost.
     pub async fn message(&mut self) -> Result<Option<LeaderResponse>> {
-        refused()
+        poll_fn(|cx| self.poll_message(cx)).await.transpose()
+    }
+
+    fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<LeaderResponse>>> {
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Some(Ok(first)));
+        }
+        self.stream.poll_next(cx).map(|answer| {
+            answer.map(|answer| match answer? {
+                Response::Leader(response) => Ok(response),
+                _ => unexpected(),
+            })
+        })
+    }
+}
+
+impl futures_util::Stream for ObserveStream {
+    type Item = Result<LeaderResponse>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.get_mut().poll_message(cx)
     }
 }

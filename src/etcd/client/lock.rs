@@ -1,37 +1,49 @@
-//! The lock service of the server. Not simulated yet: its names are here, its calls are refused.
+//! The lock service of the server.
 
 use super::{
-    ResponseHeader,
-    error::{Result, not_simulated},
+    LockResponse, ResponseHeader, UnlockResponse, channel::Channel, error::Result, unexpected,
 };
+use crate::etcd::model::{request::Request, response::Response};
 
 /// The client of the lock service.
 #[derive(Debug, Clone)]
-pub struct LockClient(());
+pub struct LockClient {
+    channel: Channel,
+}
 
 impl LockClient {
-    pub(super) fn new() -> Self {
-        LockClient(())
+    pub(super) fn new(channel: Channel) -> Self {
+        LockClient { channel }
     }
 
-    /// Not simulated yet.
+    /// Waits for the lock of this name. Calls with one lease are one acquisition. Without a lease
+    /// the member makes one of 60 s that nobody renews. A call that is dropped leaves the queue
+    /// once the member has heard of it.
     ///
     /// # Errors
-    /// Always: Unimplemented.
+    /// A refusal of the member, with code Unknown (no such lease; since 3.5 also: the key has gone
+    /// while the call waited), or an unknown outcome.
     pub async fn lock(
         &mut self,
-        _name: impl Into<Vec<u8>>,
-        _options: Option<LockOptions>,
+        name: impl Into<Vec<u8>>,
+        options: Option<LockOptions>,
     ) -> Result<LockResponse> {
-        Err(not_simulated("the lock service"))
+        let LockOptions { lease } = options.unwrap_or_default();
+        match self.channel.call(Request::Lock { name: name.into(), lease }).await? {
+            Response::Lock(response) => Ok(response),
+            _ => unexpected(),
+        }
     }
 
-    /// Not simulated yet.
+    /// Deletes the key that a lock gave. Any key is deleted, and an unknown one is no error.
     ///
     /// # Errors
-    /// Always: Unimplemented.
-    pub async fn unlock(&mut self, _key: impl Into<Vec<u8>>) -> Result<UnlockResponse> {
-        Err(not_simulated("the lock service"))
+    /// The key is empty, or an unknown outcome.
+    pub async fn unlock(&mut self, key: impl Into<Vec<u8>>) -> Result<UnlockResponse> {
+        match self.channel.call(Request::Unlock(key.into())).await? {
+            Response::Unlock(response) => Ok(response),
+            _ => unexpected(),
+        }
     }
 }
 
@@ -54,13 +66,6 @@ impl LockOptions {
     }
 }
 
-/// The answer to a lock.
-#[derive(Debug, Clone)]
-pub struct LockResponse {
-    header: Option<ResponseHeader>,
-    key: Vec<u8>,
-}
-
 impl LockResponse {
     /// The header.
     pub fn header(&self) -> Option<&ResponseHeader> {
@@ -76,12 +81,6 @@ impl LockResponse {
     pub fn key(&self) -> &[u8] {
         &self.key
     }
-}
-
-/// The answer to an unlock.
-#[derive(Debug, Clone)]
-pub struct UnlockResponse {
-    header: Option<ResponseHeader>,
 }
 
 impl UnlockResponse {

@@ -20,17 +20,14 @@ mod watch;
 
 pub use self::{
     cluster::{ClusterClient, MemberAddOptions, MemberAddResponse},
-    election::{
-        CampaignResponse, ElectionClient, LeaderKey, LeaderResponse, ObserveStream,
-        ProclaimOptions, ProclaimResponse, ResignOptions, ResignResponse,
-    },
+    election::{ElectionClient, ObserveStream, ProclaimOptions, ResignOptions},
     error::Error,
     handle::{Client, ConnectOptions},
     kv::{CompactionOptions, DeleteOptions, GetOptions, KvClient, PutOptions},
     lease::{
         LeaseClient, LeaseGrantOptions, LeaseKeepAliveStream, LeaseKeeper, LeaseTimeToLiveOptions,
     },
-    lock::{LockClient, LockOptions, LockResponse, UnlockResponse},
+    lock::{LockClient, LockOptions},
     maintenance::MaintenanceClient,
     txn::{Txn, TxnOp},
     watch::{WatchClient, WatchOptions, WatchStream},
@@ -38,10 +35,11 @@ pub use self::{
 pub use super::model::{
     request::{Compare, CompareOp, SortOrder, SortTarget, WatchFilterType},
     response::{
-        CompactionResponse, DeleteResponse, Event, EventType, GetResponse, KeyValue,
-        LeaseGrantResponse, LeaseKeepAliveResponse, LeaseLeasesResponse, LeaseRevokeResponse,
-        LeaseStatus, LeaseTimeToLiveResponse, Member, MemberListResponse, PutResponse,
-        ResponseHeader, StatusResponse, TxnOpResponse, TxnResponse, WatchResponse,
+        CampaignResponse, CompactionResponse, DeleteResponse, Event, EventType, GetResponse,
+        KeyValue, LeaderKey, LeaderResponse, LeaseGrantResponse, LeaseKeepAliveResponse,
+        LeaseLeasesResponse, LeaseRevokeResponse, LeaseStatus, LeaseTimeToLiveResponse,
+        LockResponse, Member, MemberListResponse, ProclaimResponse, PutResponse, ResignResponse,
+        ResponseHeader, StatusResponse, TxnOpResponse, TxnResponse, UnlockResponse, WatchResponse,
     },
 };
 

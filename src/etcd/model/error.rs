@@ -5,7 +5,8 @@ use tonic::{Code, Status};
 /// Why a request was refused. A refused request has no effect at all, save that one which timed
 /// out may have had it in etcd.
 ///
-/// Messages and codes as in etcd's `api/v3rpc/rpctypes/error.go`.
+/// Messages and codes as in etcd's `api/v3rpc/rpctypes/error.go`; those of the lock and the
+/// election service as in `client/v3/concurrency`, without a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error("etcdserver: key is not provided")]
@@ -31,10 +32,24 @@ pub(crate) enum Refusal {
     #[error("etcdserver: too large lease TTL")]
     LeaseTtlTooLarge,
     #[error("etcdserver: no leader")]
-    NoLeader,
+    Leaderless,
     #[error("etcdserver: request timed out")]
     TimedOut,
+    #[error("mutex: session is expired")]
+    SessionExpired,
+    #[error("election: no leader")]
+    NoLeader,
+    #[error("election: not leader")]
+    NotLeader,
+    #[error("\"leader\" field must be provided")]
+    MissingLeader,
+    /// What the lock or the election service was refused. It passes on the text and not the code.
+    #[error("{0}")]
+    InService(&'static Refusal),
 }
+
+/// What the requests of the services can be refused with.
+static IN_SERVICE: [Refusal; 2] = [Refusal::EmptyKey, Refusal::LeaseNotFound];
 
 impl Refusal {
     /// The gRPC code that etcd sends with it.
@@ -51,8 +66,19 @@ impl Refusal {
             }
             Refusal::LeaseNotFound => Code::NotFound,
             Refusal::LeaseExists => Code::FailedPrecondition,
-            Refusal::NoLeader | Refusal::TimedOut => Code::Unavailable,
+            Refusal::Leaderless | Refusal::TimedOut => Code::Unavailable,
+            Refusal::SessionExpired
+            | Refusal::NoLeader
+            | Refusal::NotLeader
+            | Refusal::MissingLeader
+            | Refusal::InService(_) => Code::Unknown,
         }
+    }
+
+    /// The same as the lock or the election service reports it.
+    pub(crate) fn in_service(self) -> Self {
+        let known = IN_SERVICE.iter().find(|refusal| **refusal == self);
+        known.map_or(self, Refusal::InService)
     }
 }
 

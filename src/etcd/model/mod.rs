@@ -6,6 +6,7 @@
 //!
 //! All times are on the member's monotonic clock.
 
+mod election;
 pub(crate) mod error;
 
 pub(crate) mod id;
@@ -13,11 +14,15 @@ mod kv;
 mod leader;
 pub(crate) mod lease;
 mod lessor;
+mod lock;
 pub(crate) mod mvcc;
+mod observe;
 pub(crate) mod range;
 pub(crate) mod request;
 pub(crate) mod response;
+mod service;
 mod txn;
+pub(crate) mod version;
 mod watch;
 
 #[cfg(test)]
@@ -35,15 +40,21 @@ use self::{
     id::IdGenerator,
     lease::Lessor,
     mvcc::Store,
+    observe::Observer,
     request::Request,
     response::{
         Event, EventType, Member, MemberListResponse, Response, ResponseHeader, StatusResponse,
     },
+    service::Calls,
+    version::EtcdVersion,
     watch::Watchers,
 };
 
 /// The name of a stream, or of a unary call: the connection, and the client's number for it there.
 pub(crate) type StreamId = (u64, u64);
+
+/// What a call is answered.
+pub(crate) type Answer = Result<Response, Refusal>;
 
 /// What a call of the model leads to, apart from its answer.
 #[derive(Debug)]
@@ -54,6 +65,8 @@ pub(crate) enum Output {
     Lease(LeaseEvent),
     /// A message on a stream.
     Message(StreamId, Response),
+    /// The answer to a call that had to wait.
+    Answer(StreamId, Answer),
 }
 
 /// Who the member is.
@@ -63,6 +76,8 @@ pub(crate) struct Identity {
     pub(crate) member_id: u64,
     pub(crate) name: String,
     pub(crate) client_url: String,
+    /// The etcd that it behaves as.
+    pub(crate) version: EtcdVersion,
 }
 
 /// One member's state: a cluster of one.
@@ -77,6 +92,8 @@ pub(crate) struct Model {
     store: Store,
     lessor: Lessor,
     watchers: Watchers,
+    calls: Calls,
+    observers: BTreeMap<StreamId, Observer>,
     /// Renewals of leases that have run out; each waits for the revocation of its lease.
     waiting: BTreeMap<i64, Vec<StreamId>>,
     commits: u64,
@@ -96,6 +113,8 @@ impl Model {
             store: Store::default(),
             lessor: Lessor::default(),
             watchers: Watchers::default(),
+            calls: Calls::default(),
+            observers: BTreeMap::new(),
             waiting: BTreeMap::new(),
             commits: 0,
             outputs: Vec::new(),
@@ -108,6 +127,9 @@ impl Model {
     pub(crate) fn start(&mut self, now: Duration, wall_ms: i64, extend: Duration) {
         self.ids = IdGenerator::new(self.identity.member_id, wall_ms);
         self.watchers = Watchers::default();
+        // Nobody cleans up after the calls that waited: their keys live as long as their leases.
+        self.calls = Calls::default();
+        self.observers.clear();
         self.waiting.clear();
         self.outputs.clear();
         self.restore();
@@ -119,13 +141,13 @@ impl Model {
         std::mem::take(&mut self.outputs)
     }
 
-    /// Answers a request. None: the answer is a message of the stream, now or later.
+    /// Answers a request. None: the answer is a message of the stream, or the call waits.
     pub(crate) fn handle(
         &mut self,
         now: Duration,
         from: StreamId,
         request: Request,
-    ) -> Option<Result<Response, Refusal>> {
+    ) -> Option<Answer> {
         let answer = match request {
             Request::Range(request) => self.range(&request).map(Response::Range),
             Request::Put(request) => self.put(now, request).map(Response::Put),
@@ -157,6 +179,24 @@ impl Model {
                 self.watch_progress(from);
                 return None;
             }
+            Request::Lock { name, lease } => return self.lock(now, from, &name, lease),
+            Request::Campaign { name, value, lease } => {
+                return self.campaign(now, from, name, value, lease);
+            }
+            Request::Unlock(key) => self.unlock(now, &key).map(Response::Unlock),
+            Request::Proclaim { leader, value } => {
+                self.proclaim(now, leader, value).map(Response::Proclaim)
+            }
+            Request::Leader(name) => self.leader(&name).map(Response::Leader),
+            Request::Resign(leader) => self.resign(now, leader).map(Response::Resign),
+            Request::Observe(name) => {
+                self.observe(from, &name);
+                return None;
+            }
+            Request::Cancel => {
+                self.cancel(now, from);
+                return None;
+            }
             Request::CloseStream => {
                 self.close(from);
                 return Some(Ok(Response::StreamEnd));
@@ -168,6 +208,7 @@ impl Model {
     /// A stream is over, at the wish of the client or with its connection.
     pub(crate) fn close(&mut self, stream: StreamId) {
         self.watchers.close(stream);
+        self.observers.remove(&stream);
         self.waiting.retain(|_, streams| {
             streams.retain(|waiting| *waiting != stream);
             !streams.is_empty()
@@ -193,7 +234,8 @@ impl Model {
         self.raft_index += 1;
     }
 
-    /// Ends a write: a row of the commit log, and the watchers are told.
+    /// Ends a write: a row of the commit log; watchers and observers are told, and the calls that
+    /// waited for it go on.
     fn commit(&mut self, now: Duration, cause: Cause) {
         let Some(events) = self.store.commit() else { return };
         let events = events.to_vec();
@@ -210,6 +252,8 @@ impl Model {
         for (stream, response) in told {
             self.send(stream, Response::Watch(response));
         }
+        self.tell_observers(&events);
+        self.wake(&events);
     }
 
     fn lease_event(&mut self, now: Duration, lease: i64, change: LeaseChange) {
@@ -249,7 +293,7 @@ impl Model {
     fn status(&self) -> StatusResponse {
         StatusResponse {
             header: Some(self.header()),
-            version: "3.5.30".to_owned(),
+            version: self.identity.version.release().to_owned(),
             // What an empty store takes up on a disk; sizes are not modelled.
             db_size: 20 * 1024,
             leader: self.identity.member_id,

@@ -3,6 +3,8 @@
 //! The option builders of the client facade fill these in; the model answers them. An enumeration
 //! has only etcd's known values: the client's own types cannot carry an unknown one either.
 
+use super::response::LeaderKey;
+
 /// The order of a sorted range.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SortOrder {
@@ -183,6 +185,40 @@ pub(crate) enum Request {
     WatchCancel(i64),
     /// On a watch stream: tell how far it is.
     WatchProgress,
+    /// Lock this name under this lease; 0 lets the service make one. The answer may take long.
+    Lock {
+        name: Vec<u8>,
+        lease: i64,
+    },
+    /// Delete the key of a lock.
+    Unlock(Vec<u8>),
+    /// Lead the election of this name, under this lease or, if it is 0, one that the service makes.
+    /// The answer may take long.
+    Campaign {
+        name: Vec<u8>,
+        value: Vec<u8>,
+        lease: i64,
+    },
+    /// Give the leader's key this value.
+    Proclaim {
+        leader: Option<LeaderKey>,
+        value: Vec<u8>,
+    },
+    /// The leader of the election of this name.
+    Leader(Vec<u8>),
+    /// Delete the leader's key.
+    Resign(Option<LeaderKey>),
+    /// A stream of the leaders of the election of this name.
+    Observe(Vec<u8>),
     /// The client is done with the stream.
     CloseStream,
+    /// The client does not wait any more for the call of this number. It gets no answer.
+    Cancel,
+}
+
+impl Request {
+    /// Whether it is a call that can wait for others: the member has to know when it is given up.
+    pub(crate) fn can_wait(&self) -> bool {
+        matches!(self, Request::Lock { .. } | Request::Campaign { .. })
+    }
 }

@@ -181,6 +181,54 @@ pub struct WatchResponse {
     pub(crate) events: Vec<Event>,
 }
 
+/// The answer to a lock.
+#[derive(Debug, Default, Clone)]
+pub struct LockResponse {
+    pub(crate) header: Option<ResponseHeader>,
+    pub(crate) key: Vec<u8>,
+}
+
+/// The answer to an unlock.
+#[derive(Debug, Clone)]
+pub struct UnlockResponse {
+    pub(crate) header: Option<ResponseHeader>,
+}
+
+/// The key of a leader, with what is needed to use it.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct LeaderKey {
+    pub(crate) name: Vec<u8>,
+    pub(crate) key: Vec<u8>,
+    pub(crate) rev: i64,
+    pub(crate) lease: i64,
+}
+
+/// The answer to a campaign.
+#[derive(Debug, Clone)]
+pub struct CampaignResponse {
+    pub(crate) header: Option<ResponseHeader>,
+    pub(crate) leader: Option<LeaderKey>,
+}
+
+/// The answer to a proclamation.
+#[derive(Debug, Clone)]
+pub struct ProclaimResponse {
+    pub(crate) header: Option<ResponseHeader>,
+}
+
+/// The answer to a question for the leader, and a message of a stream of leaders.
+#[derive(Debug, Clone)]
+pub struct LeaderResponse {
+    pub(crate) header: Option<ResponseHeader>,
+    pub(crate) kv: Option<KeyValue>,
+}
+
+/// The answer to a resignation.
+#[derive(Debug, Clone)]
+pub struct ResignResponse {
+    pub(crate) header: Option<ResponseHeader>,
+}
+
 /// Anything that a member sends.
 #[derive(Debug, Clone)]
 pub(crate) enum Response {
@@ -197,6 +245,12 @@ pub(crate) enum Response {
     Status(StatusResponse),
     KeepAlive(LeaseKeepAliveResponse),
     Watch(WatchResponse),
+    Lock(LockResponse),
+    Unlock(UnlockResponse),
+    Campaign(CampaignResponse),
+    Proclaim(ProclaimResponse),
+    Leader(LeaderResponse),
+    Resign(ResignResponse),
     /// The stream is over.
     StreamEnd,
 }

@@ -56,7 +56,7 @@ fn needs_leader(request: &Request) -> bool {
 /// What a request is told whose patience has ended.
 fn verdict(request: &Request) -> Refusal {
     match request {
-        Request::KeepAlive(_) => Refusal::NoLeader,
+        Request::KeepAlive(_) => Refusal::Leaderless,
         _ => Refusal::TimedOut,
     }
 }
@@ -113,12 +113,12 @@ impl Inner {
         require_leader: bool,
     ) -> Result<Request, Option<Refusal>> {
         let Some(leaderless) = &mut self.leaderless else { return Ok(request) };
-        if matches!(request, Request::CloseStream) {
+        if matches!(request, Request::CloseStream | Request::Cancel) {
             leaderless.held.retain(|held| held.from != from);
             return Ok(request);
         }
         if require_leader && !self.strict_streams.contains(&from) {
-            return Err(Some(Refusal::NoLeader));
+            return Err(Some(Refusal::Leaderless));
         }
         if !needs_leader(&request) {
             return Ok(request);
@@ -135,6 +135,13 @@ impl Inner {
         if let (Some(sender), Some(answer)) = (sender, answer) {
             // A peer that is gone is noticed where its connection is read.
             let _ = sender.send(ServerMessage { id, answer });
+        }
+    }
+
+    /// A client has gone, and nobody waits for what it has asked.
+    pub(super) fn forget_held(&mut self, connection: u64) {
+        if let Some(leaderless) = &mut self.leaderless {
+            leaderless.held.retain(|held| held.from.0 != connection);
         }
     }
 
@@ -157,7 +164,7 @@ impl Inner {
             let Some(held) = leaderless.held.pop_front_if(|_| late) else { return };
             let why = verdict(&held.request);
             match held.request {
-                Request::KeepAlive(_) => self.break_stream(held.from, why),
+                Request::KeepAlive(_) | Request::Observe(_) => self.break_stream(held.from, why),
                 _ => self.answer(held.from, Some(Err(why))),
             }
         }
@@ -176,7 +183,7 @@ pub(super) async fn monitor(state: Arc<MemberState>, process: Arc<Process>) {
             inner.lose_patience(process.clock.now());
             if ticks == ELECTIONS_UNTIL_BREAK * state.options.election_ticks() {
                 for stream in inner.strict_streams.clone() {
-                    inner.break_stream(stream, Refusal::NoLeader);
+                    inner.break_stream(stream, Refusal::Leaderless);
                 }
             }
         }

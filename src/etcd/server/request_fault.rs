@@ -60,6 +60,8 @@ pub enum RequestKind {
     Observe,
     /// A resignation of the election service.
     Resign,
+    /// The client's word that it waits no more for a lock or a campaign.
+    Cancel,
     /// The member's own proposal to revoke a lease that has run out. Lost, it is made again 3 s
     /// later (`expiredLeaseRetryInterval` in `lease/lessor.go`); the other faults change nothing,
     /// as a revoked lease cannot be revoked again.
@@ -86,6 +88,14 @@ impl RequestKind {
             Request::MemberList => RequestKind::MemberList,
             Request::Status => RequestKind::Status,
             Request::CloseStream => RequestKind::CloseStream,
+            Request::Lock { .. } => RequestKind::Lock,
+            Request::Unlock(_) => RequestKind::Unlock,
+            Request::Campaign { .. } => RequestKind::Campaign,
+            Request::Proclaim { .. } => RequestKind::Proclaim,
+            Request::Leader(_) => RequestKind::Leader,
+            Request::Observe(_) => RequestKind::Observe,
+            Request::Resign(_) => RequestKind::Resign,
+            Request::Cancel => RequestKind::Cancel,
         }
     }
 }

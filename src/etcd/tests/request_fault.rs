@@ -7,7 +7,8 @@ use tonic::Code;
 use super::world::{World, client, exists, grant, put_on, revision, run, s, told, ttl};
 use crate::{
     etcd::{
-        Client, Compare, CompareOp, ConnectOptions, DeleteOptions, Error, Txn, TxnOp,
+        Client, Compare, CompareOp, ConnectOptions, DeleteOptions, Error, LockOptions,
+        ResignOptions, Txn, TxnOp,
         server::{Harm, RequestFault, RequestKind},
     },
     net::NetSim,
@@ -107,6 +108,36 @@ fn h06_a_lost_request_has_no_effect_and_a_lost_reply_has_one() {
                 assert_eq!(world.state.withdraw(fault), 1, "one only");
             });
         }
+    }
+}
+
+/// The same of the lock and the election service: a queue key that nobody knows of, or that is gone
+/// although nobody was told.
+#[test]
+fn h06_the_services_lose_requests_and_replies_too() {
+    for harm in [Harm::Lost, Harm::ReplyLost] {
+        run(async move |world: &World| {
+            let mut client = client().await;
+            grant(&mut client, 7, 60).await;
+            let lose = |kind| world.state.inject(RequestFault::next(kind, harm));
+            let under = || Some(LockOptions::new().with_lease(7));
+            lose(RequestKind::Lock);
+            same(client.lock("l", under()).await.expect_err("lost"), LOST);
+            assert_eq!(exists(&mut client, "l/7").await, harm == Harm::ReplyLost);
+            let key = client.lock("l", under()).await.expect("locked").key().to_vec();
+            lose(RequestKind::Unlock);
+            same(client.unlock(key).await.expect_err("lost"), LOST);
+            assert_eq!(exists(&mut client, "l/7").await, harm == Harm::Lost);
+            lose(RequestKind::Campaign);
+            same(client.campaign("e", "v", 7).await.expect_err("lost"), LOST);
+            assert_eq!(exists(&mut client, "e/7").await, harm == Harm::ReplyLost);
+            let won = client.campaign("e", "v", 7).await.expect("won");
+            let leader = won.leader().expect("a leader").clone();
+            lose(RequestKind::Resign);
+            let resign = ResignOptions::new().with_leader(leader);
+            same(client.resign(Some(resign)).await.expect_err("lost"), LOST);
+            assert_eq!(exists(&mut client, "e/7").await, harm == Harm::Lost);
+        });
     }
 }
 

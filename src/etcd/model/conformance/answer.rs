@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::etcd::model::{
     error::Refusal,
     response::{
-        DeleteResponse, Event, EventType, GetResponse, KeyValue, PutResponse, Response,
+        DeleteResponse, Event, EventType, GetResponse, KeyValue, LeaderKey, PutResponse, Response,
         ResponseHeader, TxnOpResponse, TxnResponse, WatchResponse,
     },
 };
@@ -121,6 +121,7 @@ pub(super) fn refusal(refusal: Refusal) -> Value {
         tonic::Code::OutOfRange => "OUT_OF_RANGE",
         tonic::Code::NotFound => "NOT_FOUND",
         tonic::Code::FailedPrecondition => "FAILED_PRECONDITION",
+        tonic::Code::Unknown => "UNKNOWN",
         other => panic!("no refusal has the code {other:?}"),
     };
     let code = refusal.code() as i32;
@@ -202,6 +203,15 @@ fn watch(response: &WatchResponse, base: i64) -> Fields {
     fields
 }
 
+fn leader_key(leader: &LeaderKey, base: i64) -> Value {
+    let mut fields = Fields::default();
+    fields.unless_default("name", text(&leader.name));
+    fields.unless_default("key", text(&leader.key));
+    fields.revision("rev", leader.rev, base);
+    fields.unless_default("lease", json!(leader.lease));
+    Value::Object(fields.0)
+}
+
 /// An answer in the form of the recordings.
 pub(super) fn response(response: &Response, base: i64) -> Value {
     let fields = match response {
@@ -238,6 +248,28 @@ pub(super) fn response(response: &Response, base: i64) -> Value {
             fields
         }
         Response::Watch(response) => watch(response, base),
+        Response::Lock(response) => {
+            let mut fields = Fields::of(response.header, base);
+            fields.unless_default("key", text(&response.key));
+            fields
+        }
+        Response::Campaign(response) => {
+            let mut fields = Fields::of(response.header, base);
+            if let Some(leader) = &response.leader {
+                fields.always("leader", leader_key(leader, base));
+            }
+            fields
+        }
+        Response::Leader(response) => {
+            let mut fields = Fields::of(response.header, base);
+            if let Some(kv) = &response.kv {
+                fields.always("kv", pair(kv, base));
+            }
+            fields
+        }
+        Response::Unlock(response) => Fields::of(response.header, base),
+        Response::Proclaim(response) => Fields::of(response.header, base),
+        Response::Resign(response) => Fields::of(response.header, base),
         other => panic!("no recording has {other:?}"),
     };
     Value::Object(fields.0)

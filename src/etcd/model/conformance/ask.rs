@@ -2,9 +2,12 @@
 
 use serde_json::Value;
 
-use crate::etcd::model::request::{
-    Compare, CompareOp, CompareTarget, DeleteRangeRequest, PutRequest, RangeRequest, Request,
-    RequestOp, SortOrder, SortTarget, TxnRequest, WatchCreateRequest, WatchFilterType,
+use crate::etcd::model::{
+    request::{
+        Compare, CompareOp, CompareTarget, DeleteRangeRequest, PutRequest, RangeRequest, Request,
+        RequestOp, SortOrder, SortTarget, TxnRequest, WatchCreateRequest, WatchFilterType,
+    },
+    response::LeaderKey,
 };
 
 type Asked<T> = Result<T, &'static str>;
@@ -39,6 +42,17 @@ pub(super) fn request(op: &str, args: &Value, base: i64, chosen: &[i64]) -> Aske
         "watch_create" => Request::WatchCreate(args.watch()?),
         "watch_cancel" => Request::WatchCancel(args.int("watch_id")),
         "watch_progress" => Request::WatchProgress,
+        "lock" => Request::Lock { name: args.bytes("name"), lease: args.lease("lease") },
+        "unlock" => Request::Unlock(args.bytes("key")),
+        "campaign" => Request::Campaign {
+            name: args.bytes("name"),
+            value: args.bytes("value"),
+            lease: args.lease("lease"),
+        },
+        "proclaim" => Request::Proclaim { leader: args.leader(), value: args.bytes("value") },
+        "leader" => Request::Leader(args.bytes("name")),
+        "resign" => Request::Resign(args.leader()),
+        "observe_open" => Request::Observe(args.bytes("name")),
         other => panic!("unknown operation {other}"),
     })
 }
@@ -74,6 +88,16 @@ impl Args<'_> {
 
     fn bytes(&self, field: &str) -> Vec<u8> {
         super::answer::bytes(&self.args[field], self.chosen)
+    }
+
+    fn leader(&self) -> Option<LeaderKey> {
+        let args = self.of(self.args.get("leader")?);
+        Some(LeaderKey {
+            name: args.bytes("name"),
+            key: args.bytes("key"),
+            rev: args.revision("rev"),
+            lease: args.lease("lease"),
+        })
     }
 
     fn choose<T: Copy>(&self, field: &str, choices: &[(&str, T)]) -> Asked<Option<T>> {
