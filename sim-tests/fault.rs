@@ -23,6 +23,7 @@ fn kinds() -> Vec<FaultKind> {
         FaultKind::ClockOffset { node: client, offset_ms: -60_000 },
         FaultKind::ForcedRevoke,
         FaultKind::Kill { node: client },
+        FaultKind::Kill { node: etcd },
     ]
 }
 

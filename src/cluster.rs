@@ -98,9 +98,9 @@ impl Cluster {
         }
         let stream = seed.stream("net");
         let draws = configure_net(&net, stream, options.latency, &nodes, &recorder);
-        let truth = |node| Arc::new(Truth::new(recorder.clone(), node));
+        let truth = Arc::new(Truth::new(recorder.clone(), NodeName::Storage));
         let service_options = ServiceOptions::default();
-        let service = Service::new(options.storage, truth(NodeName::Storage), service_options);
+        let service = Service::new(options.storage, truth, service_options);
         let cluster = Cluster {
             inner: Rc::new(Inner {
                 handle,
@@ -115,12 +115,14 @@ impl Cluster {
                 down: RefCell::default(),
             }),
         };
-        cluster.start_etcd(truth(NodeName::Etcd(1)));
+        cluster.start_etcd();
         cluster.start_storage();
         cluster
     }
 
-    fn start_etcd(&self, truth: Arc<Truth>) {
+    /// Starts the member's process; what its state holds is there again.
+    fn start_etcd(&self) {
+        let truth = Arc::new(Truth::new(self.inner.recorder.clone(), NodeName::Etcd(1)));
         let member = self.inner.member.clone();
         self.spawn(NodeName::Etcd(1), async move {
             if let Err(error) = etcd_server::serve(member, truth).await {
@@ -226,11 +228,14 @@ impl Cluster {
         self.record(node, EventKind::Killed);
     }
 
-    /// Lets a killed node run again, with nothing on it.
+    /// Lets a killed node run again: a client's with nothing on it, etcd's with its member.
     pub(crate) fn restart(&self, node: NodeName) {
         self.inner.handle.restart(self.id(node));
         self.inner.down.borrow_mut().insert(node, false);
         self.record(node, EventKind::Restarted);
+        if matches!(node, NodeName::Etcd(_)) {
+            self.start_etcd();
+        }
         if self.inner.held.borrow().get(&node).is_some_and(|count| *count > 0) {
             self.inner.handle.pause(self.id(node));
         }

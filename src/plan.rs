@@ -203,8 +203,9 @@ impl Fault {
             {
                 fail("to", to.to_string(), "another node than from")
             }
-            FaultKind::Kill { node: node @ (NodeName::Storage | NodeName::Etcd(_)) } => {
-                fail("node", node.to_string(), "a client: servers keep nothing on disk yet")
+            FaultKind::Kill { node: NodeName::Storage } => {
+                let expected = "a client or etcd-1: the storage keeps nothing on disk yet";
+                fail("node", NodeName::Storage.to_string(), expected)
             }
             _ => Ok(()),
         }

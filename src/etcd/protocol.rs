@@ -11,6 +11,9 @@ pub(crate) struct ClientMessage {
     /// The client's number for the call or stream.
     pub(crate) id: u64,
     pub(crate) request: Request,
+    /// Refuse it, or break its stream, if the member knows no leader: gRPC metadata in etcd
+    /// (`hasleader` in `api/v3rpc/rpctypes/md.go`).
+    pub(crate) require_leader: bool,
 }
 
 /// From a member.

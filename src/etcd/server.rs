@@ -2,9 +2,12 @@
 //!
 //! The shell around the model is thin: it reads the member's clock, hands requests in and messages
 //! out. [`MemberState`] is what is durable (a real member writes it to its disk before it answers);
-//! connections and streams belong to the tasks of the node and end with them.
+//! connections and streams belong to the tasks of the node and end with them. Durable is whatever
+//! was applied, answered or not: the loss of unsynced writes of a disk is not modelled.
 
 mod in_process;
+mod leader;
+mod request_fault;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,18 +16,23 @@ use std::{
     time::Duration,
 };
 
+use tokio::sync::Notify;
+
 use crate::{
     history::{Commit, LeaseEvent},
     net::{MessageListener, MessageSender, MessageStream},
     time::{sim::LocalClock, sleep, wall_ms},
 };
 
+use self::{leader::Leaderless, request_fault::RequestFaults};
 use super::{
     model::{Answer, Identity, Model, Output, StreamId, request::Request},
     protocol::{ClientMessage, ServerMessage},
+    quirk::{PROMOTE_EVERY, Quirk, Quirks},
 };
 
 pub use self::in_process::{InProcess, InProcessMessage};
+pub use self::request_fault::{Harm, RequestFault, RequestFaultId, RequestKind};
 pub use super::model::version::{EtcdVersion, UnknownVersion};
 
 /// How often a member looks for expired leases (`runLoop` in `server/lease/lessor.go`).
@@ -55,8 +63,13 @@ pub struct MemberOptions {
     pub member_id: u64,
     /// The id of its cluster.
     pub cluster_id: u64,
-    /// Leases live longer by this after a restart (etcd: 10 ticks of 100 ms).
+    /// The pulse of the cluster. An election time-out counts in whole heartbeats.
+    pub heartbeat: Duration,
+    /// Leases live longer by this after a restart, and none is granted for less than one and a
+    /// half of it, in whole seconds rounded up.
     pub election_timeout: Duration,
+    /// Historic bugs that it has.
+    pub quirks: BTreeSet<Quirk>,
     /// The etcd that it behaves as.
     pub version: EtcdVersion,
 }
@@ -68,9 +81,31 @@ impl Default for MemberOptions {
             address: "10.0.0.1:2379".to_owned(),
             member_id: 0x8e9e_05c5_2164_694d,
             cluster_id: 0xcdf8_1819_4e3a_8c32,
+            heartbeat: Duration::from_millis(100),
             election_timeout: Duration::from_secs(1),
+            quirks: BTreeSet::new(),
             version: EtcdVersion::default(),
         }
+    }
+}
+
+impl MemberOptions {
+    /// Heartbeats of an election time-out (`ElectionTicks`): the rest of a heartbeat is cut off.
+    fn election_ticks(&self) -> u32 {
+        let ticks = self.election_timeout.as_nanos() / self.heartbeat.as_nanos().max(1);
+        u32::try_from(ticks).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// The election time-out in whole heartbeats (`ElectionTimeout` in `config/config.go`).
+    fn election(&self) -> Duration {
+        self.heartbeat.saturating_mul(self.election_ticks())
+    }
+
+    /// The shortest TTL that is granted, in seconds (`minTTL` in `etcdserver/server.go`).
+    fn ttl_min_s(&self) -> i64 {
+        let ticks = self.election_ticks().saturating_mul(3) / 2;
+        let least = self.heartbeat.saturating_mul(ticks);
+        least.as_nanos().div_ceil(1_000_000_000).max(1) as i64
     }
 }
 
@@ -78,6 +113,7 @@ impl Default for MemberOptions {
 pub struct MemberState {
     options: MemberOptions,
     inner: Mutex<Inner>,
+    leader_lost: Notify,
 }
 
 struct Inner {
@@ -87,6 +123,13 @@ struct Inner {
     connections: BTreeMap<u64, Weak<MessageSender>>,
     next_connection: u64,
     requests: u64,
+    faults: RequestFaults,
+    /// What waits while nobody leads.
+    leaderless: Option<Leaderless>,
+    /// Open streams that insist on a leader.
+    strict_streams: BTreeSet<StreamId>,
+    /// Streams that the member has ended; what the client still sends on one is dropped.
+    broken_streams: BTreeSet<StreamId>,
 }
 
 /// One life of the member's process; its tasks own it.
@@ -112,14 +155,20 @@ impl MemberState {
             client_url: format!("http://{}", options.address),
             version: options.version,
         };
+        let mut model = Model::new(identity);
+        model.configure(options.ttl_min_s(), Quirks::new(&options.quirks));
         let inner = Inner {
-            model: Model::new(identity),
+            model,
             process: Weak::new(),
             connections: BTreeMap::new(),
             next_connection: 0,
             requests: 0,
+            faults: RequestFaults::default(),
+            leaderless: None,
+            strict_streams: BTreeSet::new(),
+            broken_streams: BTreeSet::new(),
         };
-        MemberState { options, inner: Mutex::new(inner) }
+        MemberState { options, inner: Mutex::new(inner), leader_lost: Notify::new() }
     }
 
     /// The member's id.
@@ -130,6 +179,11 @@ impl MemberState {
     /// How many requests the member has answered, over all its lives.
     pub fn requests(&self) -> u64 {
         self.lock().requests
+    }
+
+    /// How often a quirk of the member had an effect, over all its lives.
+    pub fn quirk_effects(&self, quirk: Quirk) -> u64 {
+        self.lock().model.quirks_mut().effects(quirk)
     }
 
     /// Key and lease of the owner of a lock: the key of least create revision directly under
@@ -156,12 +210,21 @@ impl MemberState {
         let mut inner = self.lock();
         inner.process = Arc::downgrade(process);
         inner.connections.clear();
-        inner.model.start(process.clock.now(), wall_ms(), self.options.election_timeout);
+        inner.leaderless = None;
+        inner.strict_streams.clear();
+        inner.broken_streams.clear();
+        inner.model.start(process.clock.now(), wall_ms(), self.options.election());
     }
 
     fn expire(&self, process: &Process) {
         let mut inner = self.lock();
-        inner.model.expire(process.clock.now());
+        let now = process.clock.now();
+        for id in inner.model.run_out(now) {
+            if inner.faults.meet(RequestKind::Expiry) == Some(Harm::Lost) {
+                inner.model.postpone(now, id);
+            }
+        }
+        inner.model.expire(now);
         inner.pass_on(process);
     }
 }
@@ -211,6 +274,10 @@ pub async fn serve(state: Arc<MemberState>, log: Arc<dyn CommitLog>) -> io::Resu
     state.start(&process);
     tracing::info!(address = %state.options.address, "member serves");
     tokio::spawn(expire(state.clone(), process.clone()));
+    tokio::spawn(leader::monitor(state.clone(), process.clone()));
+    if state.options.quirks.contains(&Quirk::Promote) {
+        tokio::spawn(promote_for_ever(state.clone()));
+    }
     loop {
         let stream = listener.accept().await?;
         tokio::spawn(serve_connection(state.clone(), process.clone(), stream));
@@ -222,6 +289,22 @@ async fn expire(state: Arc<MemberState>, process: Arc<Process>) {
         sleep(EXPIRY_TICK).await;
         state.expire(&process);
     }
+}
+
+async fn promote_for_ever(state: Arc<MemberState>) {
+    loop {
+        sleep(PROMOTE_EVERY).await;
+        if state.promote() {
+            state.lock().model.quirks_mut().count(Quirk::Promote, 1);
+        }
+    }
+}
+
+/// Whether a connection goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Goes {
+    On,
+    Broken,
 }
 
 /// One connection: its end closes its streams.
@@ -243,21 +326,52 @@ impl Connection {
         Connection { state, id, sender, streams: BTreeSet::new() }
     }
 
-    fn handle(&mut self, process: &Process, message: ClientMessage) {
-        let ClientMessage { id, request } = message;
+    fn handle(&mut self, process: &Process, message: ClientMessage) -> Goes {
+        let state = self.state.clone();
+        let mut inner = state.lock();
+        match inner.faults.meet(RequestKind::of(&message.request)) {
+            None => self.deliver(&mut inner, process, message),
+            Some(Harm::Lost) => return Goes::Broken,
+            Some(Harm::ReplyLost) => {
+                // Nothing that follows from the request gets out on this connection either.
+                inner.connections.remove(&self.id);
+                inner.handle(process, (self.id, message.id), message.request);
+                return Goes::Broken;
+            }
+            Some(Harm::Twice) => {
+                // The first answer of a call is lost; see `Harm::Twice`.
+                inner.handle(process, (self.id, message.id), message.request.clone());
+                self.deliver(&mut inner, process, message);
+            }
+        }
+        Goes::On
+    }
+
+    fn deliver(&mut self, inner: &mut Inner, process: &Process, message: ClientMessage) {
+        let ClientMessage { id, request, require_leader } = message;
         tracing::trace!(connection = self.id, id, ?request, "request");
-        match request {
+        let from = (self.id, id);
+        if inner.broken_streams.contains(&from) {
+            return;
+        }
+        let opens = match request {
             Request::KeepAlive(_)
             | Request::WatchCreate(_)
             | Request::WatchCancel(_)
             | Request::WatchProgress
-            | Request::Observe(_) => {
-                self.streams.insert(id);
-            }
+            | Request::Observe(_) => self.streams.insert(id),
             Request::CloseStream if !self.streams.remove(&id) => return,
-            _ => {}
-        }
-        let answer = self.state.lock().handle(process, (self.id, id), request);
+            _ => false,
+        };
+        let answer = match inner.hold(process.clock.now(), from, request, require_leader) {
+            Ok(request) => {
+                if opens && require_leader {
+                    inner.strict_streams.insert(from);
+                }
+                inner.handle(process, from, request)
+            }
+            Err(answer) => answer.map(Err),
+        };
         if let Some(answer) = answer {
             let _ = self.sender.send(ServerMessage { id, answer });
         }
@@ -278,7 +392,10 @@ impl Drop for Connection {
     fn drop(&mut self) {
         let mut inner = self.state.lock();
         inner.connections.remove(&self.id);
+        inner.forget_held(self.id);
         for stream in std::mem::take(&mut self.streams) {
+            inner.strict_streams.remove(&(self.id, stream));
+            inner.broken_streams.remove(&(self.id, stream));
             inner.model.close((self.id, stream));
         }
     }
@@ -289,7 +406,11 @@ async fn serve_connection(state: Arc<MemberState>, process: Arc<Process>, stream
     let mut connection = Connection::open(state, sender);
     loop {
         match receiver.recv::<ClientMessage>().await {
-            Ok(Some(message)) => connection.handle(&process, message),
+            Ok(Some(message)) => {
+                if connection.handle(&process, message) == Goes::Broken {
+                    break;
+                }
+            }
             Ok(None) => break,
             Err(error) => {
                 tracing::debug!(connection = connection.id, %error, "connection broke");

@@ -1,131 +1,31 @@
 //! The facade against a member, end to end, over the simulated network.
 
+mod durability;
 mod election;
+mod leader;
 mod lock;
+mod quirk;
+mod request_fault;
+mod scenario_lease;
+mod scenario_sim;
+mod scenario_watch;
+mod world;
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
-
-use madsim::{
-    runtime::{Handle, NodeHandle, Runtime},
-    task::JoinHandle,
-};
+use madsim::runtime::Handle;
 use tonic::Code;
 
 use super::{
     AlarmAction, AlarmType, Client, Compare, CompareOp, ConnectOptions, Error, EventType,
-    GetOptions, LeaseGrantOptions, LeaseTimeToLiveOptions, Permission, PutOptions, SortOrder,
-    SortTarget, Txn, TxnOp, TxnOpResponse, WatchOptions,
-    server::{CommitLog, MemberOptions, MemberState, serve},
+    LeaseGrantOptions, LeaseTimeToLiveOptions, Permission, PutOptions, Txn, TxnOp, TxnOpResponse,
+    WatchOptions,
 };
 use crate::{
-    history::{Cause, Commit, LeaseChange, LeaseEvent},
+    history::{Cause, LeaseChange},
     net::NetSim,
-    time::{Instant, sim::ClockSim, sleep},
+    time::{Instant, sleep},
 };
 
-const ENDPOINT: &str = "http://10.0.0.1:2379";
-
-fn s(seconds: f64) -> Duration {
-    Duration::from_secs_f64(seconds)
-}
-
-#[derive(Default)]
-struct Log {
-    commits: Mutex<Vec<Commit>>,
-    leases: Mutex<Vec<LeaseEvent>>,
-}
-
-impl CommitLog for Log {
-    fn committed(&self, commit: &Commit) {
-        self.commits.lock().expect("no panic in a log").push(commit.clone());
-    }
-
-    fn lease(&self, event: &LeaseEvent) {
-        self.leases.lock().expect("no panic in a log").push(event.clone());
-    }
-}
-
-impl Log {
-    fn commits(&self) -> Vec<Commit> {
-        self.commits.lock().expect("no panic in a log").clone()
-    }
-
-    fn leases(&self) -> Vec<LeaseEvent> {
-        self.leases.lock().expect("no panic in a log").clone()
-    }
-}
-
-/// A member and a client's node.
-struct World {
-    member: NodeHandle,
-    client: NodeHandle,
-    state: Arc<MemberState>,
-    log: Arc<Log>,
-}
-
-impl World {
-    fn new(options: MemberOptions) -> Self {
-        let node = |ip: [u8; 4]| {
-            let node = Handle::current().create_node().build();
-            NetSim::current().set_address(node.id(), ip.into());
-            node
-        };
-        let world = World {
-            member: node([10, 0, 0, 1]),
-            client: node([10, 0, 0, 2]),
-            state: Arc::new(MemberState::new(options)),
-            log: Arc::default(),
-        };
-        world.serve();
-        world
-    }
-
-    fn serve(&self) -> JoinHandle<std::io::Result<()>> {
-        let (state, log) = (self.state.clone(), self.log.clone());
-        // A handle from before a kill would spawn on the dead process.
-        let node = Handle::current().get_node(self.member.id()).expect("the node exists");
-        node.spawn(serve(state, log))
-    }
-}
-
-fn run<T: Send + 'static>(body: impl AsyncFnOnce(&World) -> T + Send + 'static) -> T {
-    run_with(MemberOptions::default(), body)
-}
-
-fn run_with<T: Send + 'static>(
-    options: MemberOptions,
-    body: impl AsyncFnOnce(&World) -> T + Send + 'static,
-) -> T {
-    let body = move || async move {
-        let world = World::new(options);
-        sleep(s(0.01)).await;
-        let result = body(&world).await;
-        let handle = Handle::current();
-        handle.kill(world.client.id());
-        handle.kill(world.member.id());
-        madsim::time::sleep(s(0.01)).await;
-        result
-    };
-    // The layer that makes runtimes for everybody is above this one.
-    let thread = std::thread::spawn(move || {
-        let runtime = Runtime::with_seed_and_config(1, madsim::Config::default());
-        runtime.add_simulator::<ClockSim>();
-        runtime.add_simulator::<NetSim>();
-        runtime.block_on(body())
-    });
-    thread.join().expect("the run does not panic")
-}
-
-/// Runs the body on the client's node with a client.
-fn with_client(body: impl AsyncFnOnce(Client) -> Result<(), Error> + Send + 'static) {
-    run(async |_| {
-        let client = Client::connect([ENDPOINT], None).await.expect("the endpoint is well formed");
-        body(client).await.expect("the member answers");
-    });
-}
+use self::world::{ENDPOINT, first_created, run, s, with_client};
 
 /// What a lock needs: a put if absent with a lease, the first key of a prefix, a guarded delete.
 #[test]
@@ -161,10 +61,6 @@ fn a_queue_key_is_created_once_and_deleted_by_revision() {
         assert_eq!(client.get(key, None).await?.count(), 0);
         Ok(())
     });
-}
-
-fn first_created() -> GetOptions {
-    GetOptions::new().with_prefix().with_sort(SortTarget::Create, SortOrder::Ascend).with_limit(1)
 }
 
 /// A lease that nobody renews goes between its TTL and half a second later, with its keys in one
@@ -262,7 +158,7 @@ fn keys_and_leases_survive_a_kill() {
         let handle = Handle::current();
         handle.kill(world.member.id());
         let lost = watch.message().await.expect_err("the connection broke");
-        assert!(matches!(lost, Error::GRpcStatus(s) if s.code() == Code::Unavailable));
+        assert!(matches!(lost, Error::GRpcStatus(s) if s.code() == Code::Unknown));
         let down = client.get("k", None).await.expect_err("nobody listens");
         assert!(matches!(down, Error::GRpcStatus(s) if s.code() == Code::Unavailable));
         assert!(!world.state.revoke(id), "no process could do it");

@@ -1,7 +1,7 @@
 //! The connection of a client: requests and streams over one message channel.
 //!
 //! A task reads the answers and hands each to the call that waits for it. A lost connection fails
-//! what is open with Unavailable, and the next call connects anew, to the next endpoint. Nothing
+//! what is open, and the next call connects anew, to the next endpoint. Nothing
 //! is retried: whether a lost request took effect is for the caller to find out.
 
 use std::{
@@ -30,13 +30,15 @@ use super::error::{Error, Result};
 /// What a call or a stream is told.
 type Answer = std::result::Result<Response, Status>;
 
-/// Time limits of a channel.
+/// Time limits of a channel, and what it asks of a member.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Limits {
     /// Of one call, connecting included; of a stream until its first answer.
     pub(super) request: Option<Duration>,
     /// Of connecting to one endpoint.
     pub(super) connect: Option<Duration>,
+    /// Whether calls and streams insist on a leader.
+    pub(super) require_leader: bool,
 }
 
 /// The channel of a client and all its clones.
@@ -60,6 +62,7 @@ struct State {
 
 /// One connection; the peer sees its end when the last call, stream and client has dropped it.
 struct Connection {
+    require_leader: bool,
     sender: MessageSender,
     waiters: Arc<Mutex<Waiters>>,
 }
@@ -73,7 +76,8 @@ struct Waiters {
 
 enum Waiter {
     Call(oneshot::Sender<Answer>),
-    Stream(mpsc::UnboundedSender<Answer>),
+    /// A stream, and whether it has had an answer.
+    Stream(mpsc::UnboundedSender<Answer>, bool),
 }
 
 impl fmt::Debug for Channel {
@@ -86,8 +90,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
+/// A call on a connection that broke. Code and text are what etcd-client 0.18 gave when a real
+/// member was killed: of a call, or a stream without an answer, the first; of an open stream the
+/// second. So it is not Unavailable, as from Go's client.
 fn lost() -> Status {
-    Status::unavailable("connection to the member lost")
+    Status::unknown("transport error")
+}
+
+fn lost_stream() -> Status {
+    Status::unknown("h2 protocol error: error reading a body from connection")
 }
 
 async fn within<T>(limit: Option<Duration>, future: impl Future<Output = Result<T>>) -> Result<T> {
@@ -140,7 +151,7 @@ impl Channel {
         within(self.shared.limits.request, async {
             let connection = self.connection().await?;
             let (sender, answers) = mpsc::unbounded_channel();
-            let id = connection.register(Waiter::Stream(sender))?;
+            let id = connection.register(Waiter::Stream(sender, false))?;
             let mut stream = Stream { sender: StreamSender { connection, id }, answers };
             stream.send(request)?;
             match stream.next().await {
@@ -173,12 +184,14 @@ impl Channel {
             .await
             {
                 Ok(stream) => {
-                    let connection = Connection::start(stream);
+                    let connection = Connection::start(stream, self.shared.limits.require_leader);
                     self.lock().connection = Some(connection.clone());
                     return Ok(connection);
                 }
                 Err(error) => {
-                    last = Status::unavailable(format!("connect to {endpoint}: {error}"));
+                    tracing::debug!(endpoint, %error, "cannot connect");
+                    // Refused or timed out, tonic says no more than this.
+                    last = Status::unavailable("tcp connect error");
                 }
             }
         }
@@ -195,11 +208,11 @@ impl Channel {
 }
 
 impl Connection {
-    fn start(stream: MessageStream) -> Arc<Self> {
+    fn start(stream: MessageStream, require_leader: bool) -> Arc<Self> {
         let (sender, receiver) = stream.split();
         let waiters = Arc::new(Mutex::new(Waiters::default()));
         tokio::spawn(read_answers(receiver, waiters.clone()));
-        Arc::new(Connection { sender, waiters })
+        Arc::new(Connection { require_leader, sender, waiters })
     }
 
     fn register(&self, waiter: Waiter) -> Result<u64> {
@@ -214,7 +227,9 @@ impl Connection {
     }
 
     fn send(&self, id: u64, request: Request) -> Result<()> {
-        self.sender.send(ClientMessage { id, request }).map_err(|_| lost().into())
+        let require_leader = self.require_leader;
+        let message = ClientMessage { id, request, require_leader };
+        self.sender.send(message).map_err(|_| lost().into())
     }
 }
 
@@ -259,7 +274,8 @@ impl Drop for EndOfReading {
             // Whoever has stopped waiting does not mind.
             match waiter {
                 Waiter::Call(sender) => drop(sender.send(Err(lost()))),
-                Waiter::Stream(sender) => drop(sender.send(Err(lost()))),
+                Waiter::Stream(sender, false) => drop(sender.send(Err(lost()))),
+                Waiter::Stream(sender, true) => drop(sender.send(Err(lost_stream()))),
             }
         }
     }
@@ -282,7 +298,7 @@ async fn read_answers(mut receiver: MessageReceiver, waiters: Arc<Mutex<Waiters>
 fn hand_over(waiters: &mut Waiters, message: ServerMessage) {
     let ServerMessage { id, answer } = message;
     let answer = answer.map_err(Status::from);
-    match waiters.open.get(&id) {
+    match waiters.open.get_mut(&id) {
         // The caller has given up.
         None => {}
         Some(Waiter::Call(_)) => {
@@ -290,10 +306,18 @@ fn hand_over(waiters: &mut Waiters, message: ServerMessage) {
                 drop(sender.send(answer));
             }
         }
-        Some(Waiter::Stream(_)) if matches!(answer, Ok(Response::StreamEnd)) => {
+        Some(Waiter::Stream(..)) if matches!(answer, Ok(Response::StreamEnd)) => {
             waiters.open.remove(&id);
         }
-        Some(Waiter::Stream(sender)) => drop(sender.send(answer)),
+        Some(Waiter::Stream(sender, answered)) => {
+            *answered = true;
+            let broken = answer.is_err();
+            drop(sender.send(answer));
+            // An error ends a stream.
+            if broken {
+                waiters.open.remove(&id);
+            }
+        }
     }
 }
 

@@ -8,7 +8,8 @@ use tonic::{Status, metadata::errors::InvalidMetadataValue};
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// The error of the etcd client, as in etcd-client 0.18. Its `TransportError` never occurs here:
-/// the simulated transport reports an unreachable member as `GRpcStatus` with code Unavailable.
+/// etcd-client itself reports an unreachable member as `GRpcStatus` with code Unavailable, and a
+/// connection that broke under a call with code Unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Invalid arguments.

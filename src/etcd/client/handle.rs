@@ -64,7 +64,11 @@ impl Client {
         if options.user.is_some() {
             return Err(not_simulated("authentication"));
         }
-        let limits = Limits { request: options.timeout, connect: options.connect_timeout };
+        let limits = Limits {
+            request: options.timeout,
+            connect: options.connect_timeout,
+            require_leader: options.require_leader,
+        };
         let channel = Channel::new(endpoints, limits);
         Ok(Client {
             kv: KvClient::new(channel.clone()),
@@ -392,12 +396,13 @@ pub struct ConnectOptions {
     user: Option<(String, String)>,
     timeout: Option<Duration>,
     connect_timeout: Option<Duration>,
+    require_leader: bool,
 }
 
 impl ConnectOptions {
     /// No limits.
     pub const fn new() -> Self {
-        ConnectOptions { user: None, timeout: None, connect_timeout: None }
+        ConnectOptions { user: None, timeout: None, connect_timeout: None, require_leader: false }
     }
 
     /// Authenticates: not simulated, connecting is refused.
@@ -433,8 +438,9 @@ impl ConnectOptions {
         self
     }
 
-    /// Insists on a leader; the one member always is it.
-    pub fn with_require_leader(self, _require_leader: bool) -> Self {
+    /// Insists on a leader: calls are refused and streams broken while the member knows none.
+    pub fn with_require_leader(mut self, require_leader: bool) -> Self {
+        self.require_leader = require_leader;
         self
     }
 }

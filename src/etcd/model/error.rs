@@ -4,7 +4,8 @@ use tonic::{Code, Status};
 
 use super::size::MESSAGE_BYTES_MAX;
 
-/// Why a request was refused. A refused request has no effect at all.
+/// Why a request was refused. A refused request has no effect at all, save that one which timed
+/// out may have had it in etcd.
 ///
 /// Messages and codes as in etcd's `api/v3rpc/rpctypes/error.go`; those of the lock and the
 /// election service as in `client/v3/concurrency`, without a code.
@@ -43,6 +44,10 @@ pub(crate) enum Refusal {
         /// Of the message, in bytes.
         size: usize,
     },
+    #[error("etcdserver: no leader")]
+    Leaderless,
+    #[error("etcdserver: request timed out")]
+    TimedOut,
     #[error("mutex: session is expired")]
     SessionExpired,
     #[error("election: no leader")]
@@ -78,6 +83,7 @@ impl Refusal {
             Refusal::LeaseNotFound => Code::NotFound,
             Refusal::LeaseExists => Code::FailedPrecondition,
             Refusal::MessageTooLarge { .. } => Code::ResourceExhausted,
+            Refusal::Leaderless | Refusal::TimedOut => Code::Unavailable,
             Refusal::SessionExpired
             | Refusal::NoLeader
             | Refusal::NotLeader

@@ -12,13 +12,15 @@ use bytes::Bytes;
 
 use super::error::Refusal;
 
-/// The shortest TTL that is granted: 1.5 election time-outs of 10 heartbeats of 100 ms, in whole
-/// seconds (`minLeaseTTL` in `server/etcdserver/server.go`).
-pub(crate) const TTL_MIN_S: i64 = 2;
+/// The shortest TTL that is granted if nothing else is set: that of an election time-out of 10
+/// heartbeats of 100 ms.
+const TTL_MIN_S: i64 = 2;
 /// The longest TTL that may be asked (`MaxLeaseTTL` in `server/lease/lessor.go`).
 pub(crate) const TTL_MAX_S: i64 = 9_000_000_000;
-/// How many leases one look for expired ones revokes (`leaseRevokeRate / 2`).
-pub(crate) const REVOKES_PER_TICK: usize = 500;
+/// How many leases are revoked in a second (`defaultLeaseRevokeRate`).
+const REVOKE_RATE: usize = 1000;
+/// How many leases one look for expired ones revokes.
+pub(crate) const REVOKES_PER_TICK: usize = REVOKE_RATE / 2;
 
 /// One lease.
 #[derive(Debug, Clone)]
@@ -41,10 +43,27 @@ pub(crate) enum Renewal {
 }
 
 /// All leases.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Lessor {
     leases: BTreeMap<i64, Lease>,
     by_expiry: BTreeSet<(Duration, i64)>,
+    /// Leases whose revocation got lost, with the time of the next try.
+    postponed: BTreeMap<i64, Duration>,
+    ttl_min_s: i64,
+    /// Whether the time of leases counts.
+    leads: bool,
+}
+
+impl Default for Lessor {
+    fn default() -> Self {
+        Lessor {
+            leases: BTreeMap::new(),
+            by_expiry: BTreeSet::new(),
+            postponed: BTreeMap::new(),
+            ttl_min_s: TTL_MIN_S,
+            leads: true,
+        }
+    }
 }
 
 fn seconds(ttl_s: i64) -> Duration {
@@ -52,6 +71,11 @@ fn seconds(ttl_s: i64) -> Duration {
 }
 
 impl Lessor {
+    /// Sets the shortest TTL, in seconds.
+    pub(crate) fn set_ttl_min(&mut self, ttl_min_s: i64) {
+        self.ttl_min_s = ttl_min_s;
+    }
+
     /// Grants a lease and gives the granted TTL.
     pub(crate) fn grant(&mut self, now: Duration, id: i64, ttl_s: i64) -> Result<i64, Refusal> {
         if ttl_s > TTL_MAX_S {
@@ -60,7 +84,7 @@ impl Lessor {
         if self.leases.contains_key(&id) {
             return Err(Refusal::LeaseExists);
         }
-        let ttl_s = ttl_s.max(TTL_MIN_S);
+        let ttl_s = ttl_s.max(self.ttl_min_s);
         let expiry = now + seconds(ttl_s);
         self.leases.insert(id, Lease { ttl_s, expiry, keys: BTreeSet::new() });
         self.by_expiry.insert((expiry, id));
@@ -74,31 +98,48 @@ impl Lessor {
 
     /// Renews a lease for its full TTL.
     pub(crate) fn renew(&mut self, now: Duration, id: i64) -> Renewal {
-        let Some(lease) = self.leases.get_mut(&id) else { return Renewal::Unknown };
+        let Some(lease) = self.leases.get(&id) else { return Renewal::Unknown };
         if lease.expiry <= now {
             return Renewal::RunOut;
         }
+        Renewal::Renewed(self.refresh(now, id))
+    }
+
+    /// Lets a lease live for its full TTL from now, and gives that; 0 if there is no such lease.
+    pub(crate) fn refresh(&mut self, now: Duration, id: i64) -> i64 {
+        let Some(lease) = self.leases.get_mut(&id) else { return 0 };
         self.by_expiry.remove(&(lease.expiry, id));
         lease.expiry = now + seconds(lease.ttl_s);
         self.by_expiry.insert((lease.expiry, id));
-        Renewal::Renewed(lease.ttl_s)
+        lease.ttl_s
     }
 
     /// Takes a lease out, for its revocation.
     pub(crate) fn remove(&mut self, id: i64) -> Option<Lease> {
         let lease = self.leases.remove(&id)?;
         self.by_expiry.remove(&(lease.expiry, id));
+        self.postponed.remove(&id);
         Some(lease)
     }
 
-    /// The leases that have run out, the longest dead first.
-    pub(crate) fn run_out(&self, now: Duration) -> Vec<i64> {
+    /// The leases that end by `until` and are to be revoked now, the longest dead first. A tie goes
+    /// to the lesser id.
+    pub(crate) fn run_out(&self, until: Duration, now: Duration) -> Vec<i64> {
+        if !self.leads {
+            return Vec::new();
+        }
         self.by_expiry
             .iter()
-            .take_while(|(expiry, _)| *expiry <= now)
+            .take_while(|(expiry, _)| *expiry <= until)
+            .filter(|(_, id)| self.postponed.get(id).is_none_or(|retry| *retry <= now))
             .take(REVOKES_PER_TICK)
             .map(|(_, id)| *id)
             .collect()
+    }
+
+    /// The revocation of a lease did not come about: the next try is not before `retry`.
+    pub(crate) fn postpone(&mut self, id: i64, retry: Duration) {
+        self.postponed.insert(id, retry);
     }
 
     /// All leases, by expiry.
@@ -120,13 +161,53 @@ impl Lessor {
         }
     }
 
+    /// The member leads no more: time stands still for leases.
+    pub(crate) fn demote(&mut self) {
+        self.leads = false;
+        self.postponed.clear();
+    }
+
     /// The member leads (again): every lease lives on for its full TTL and `extend` more, because
     /// nobody knows which renewals it has missed (`Promote` in `lessor.go`).
     pub(crate) fn promote(&mut self, now: Duration, extend: Duration) {
+        self.leads = true;
+        self.postponed.clear();
         self.by_expiry.clear();
         for (id, lease) in &mut self.leases {
             lease.expiry = now + seconds(lease.ttl_s) + extend;
             self.by_expiry.insert((lease.expiry, *id));
+        }
+        if self.leases.len() >= REVOKE_RATE {
+            self.spread(now, extend);
+        }
+    }
+
+    /// Puts leases off that would all end within a second: at most three quarters of what can be
+    /// revoked in it may. The arithmetic is etcd's; of leases that end at once the lesser id goes
+    /// first, where etcd's order is random.
+    fn spread(&mut self, now: Duration, extend: Duration) {
+        const SECOND: Duration = Duration::from_secs(1);
+        let target = (3 * REVOKE_RATE / 4) as u32;
+        let order: Vec<(Duration, i64)> = self.by_expiry.iter().copied().collect();
+        let mut base = order[0].0;
+        let mut next = base + SECOND;
+        let mut expires = 0u32;
+        for (expiry, id) in order {
+            if expiry > next {
+                (base, next, expires) = (expiry, expiry + SECOND, 1);
+                continue;
+            }
+            expires += 1;
+            if expires <= target {
+                continue;
+            }
+            // Already so far behind the window's base as `expiry` is.
+            let delay = (SECOND * expires / target).saturating_sub(expiry - base);
+            next = base + delay;
+            let Some(lease) = self.leases.get_mut(&id) else { continue };
+            self.by_expiry.remove(&(expiry, id));
+            lease.expiry = now + seconds(lease.ttl_s) + delay + extend;
+            self.by_expiry.insert((lease.expiry, id));
         }
     }
 }

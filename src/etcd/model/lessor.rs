@@ -5,7 +5,10 @@
 
 use std::time::Duration;
 
-use crate::history::{Cause, LeaseChange};
+use crate::{
+    etcd::quirk::Quirk,
+    history::{Cause, LeaseChange},
+};
 
 use super::{
     Model, StreamId,
@@ -46,7 +49,8 @@ impl Model {
     /// Revokes the leases that have run out, each in a revision of its own. To be called every
     /// 500 ms (`revokeExpiredLeases` in `lessor.go`).
     pub(crate) fn expire(&mut self, now: Duration) {
-        for id in self.lessor.run_out(now) {
+        for id in self.run_out(now) {
+            self.note_early(now, id);
             let ended = self
                 .propose(0)
                 .and_then(|()| self.end_lease(now, id, LeaseChange::Expired, Cause::Expiry(id)));
@@ -65,8 +69,13 @@ impl Model {
     ) -> Result<(), Refusal> {
         let lease = self.lessor.remove(id).ok_or(Refusal::LeaseNotFound)?;
         self.lease_event(now, id, change);
+        let one_by_one = self.quirks.has(Quirk::RevokeNotAtomic) && lease.keys.len() > 1;
+        self.quirks.count(Quirk::RevokeNotAtomic, one_by_one.into());
         for key in &lease.keys {
             self.store.delete(key);
+            if one_by_one {
+                self.commit(now, cause);
+            }
         }
         self.commit(now, cause);
         for stream in self.waiting.remove(&id).unwrap_or_default() {
@@ -89,6 +98,12 @@ impl Model {
             }
             // A dead lease is no error: it is answered with a TTL of 0.
             Renewal::Unknown => Some(self.keep_alive_response(id, 0)),
+            Renewal::RunOut if self.quirks.has(Quirk::RenewalRevives) => {
+                self.quirks.count(Quirk::RenewalRevives, 1);
+                let ttl_s = self.lessor.refresh(now, id);
+                self.lease_event(now, id, LeaseChange::Renewed);
+                Some(self.keep_alive_response(id, ttl_s))
+            }
             Renewal::RunOut => {
                 self.waiting.entry(id).or_default().push(stream);
                 None

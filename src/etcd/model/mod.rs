@@ -12,6 +12,7 @@ pub(crate) mod error;
 pub(crate) mod id;
 mod index;
 mod kv;
+mod leader;
 pub(crate) mod lease;
 mod lessor;
 mod lock;
@@ -31,7 +32,10 @@ mod tests;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use crate::history::{Cause, Commit, KeyChange, KeyEvent, LeaseChange, LeaseEvent};
+use crate::{
+    etcd::quirk::Quirks,
+    history::{Cause, Commit, KeyChange, KeyEvent, LeaseChange, LeaseEvent},
+};
 
 use self::{
     error::Refusal,
@@ -96,6 +100,7 @@ pub(crate) struct Model {
     waiting: BTreeMap<i64, Vec<StreamId>>,
     commits: u64,
     outputs: Vec<Output>,
+    quirks: Quirks,
 }
 
 impl Model {
@@ -115,13 +120,13 @@ impl Model {
             waiting: BTreeMap::new(),
             commits: 0,
             outputs: Vec::new(),
+            quirks: Quirks::default(),
         }
     }
 
     /// The process starts (again): store and leases are as they were, streams are gone. Leases live
     /// on for their TTL and `extend` more, as after an election.
     pub(crate) fn start(&mut self, now: Duration, wall_ms: i64, extend: Duration) {
-        self.raft_term += 1;
         self.ids = IdGenerator::new(self.identity.member_id, wall_ms);
         self.watchers = Watchers::default();
         // Nobody cleans up after the calls that waited: their keys live as long as their leases.
@@ -129,7 +134,8 @@ impl Model {
         self.observers.clear();
         self.waiting.clear();
         self.outputs.clear();
-        self.lessor.promote(now, extend);
+        self.restore();
+        self.promote(now, extend);
     }
 
     /// Takes what has followed from the calls so far, in order.

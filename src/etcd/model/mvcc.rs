@@ -254,6 +254,27 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Falls back to the greatest revision that is still in the store: what a start did whose
+    /// predecessor died after a compaction had taken the newest deletions away and before it had
+    /// noted its end (`restore` in `kvstore.go` before 3.5.14). Gives how many revisions are taken
+    /// back.
+    pub(crate) fn forget_compacted_revisions(&mut self) -> u64 {
+        let kept = self.history.values().flatten().map(|(revision, _)| *revision).max();
+        let fallen = kept.unwrap_or(1).min(self.revision);
+        let taken_back = self.revision - fallen;
+        if taken_back > 0 {
+            self.revision = fallen;
+            // The compaction that was under way is done over, up to where the store is now.
+            self.compacted = self.compacted.min(fallen);
+            let events = usize::try_from(fallen + 1 - self.first_event).unwrap_or(0);
+            self.events.truncate(events);
+            self.first_event = self.first_event.min(fallen + 1);
+        }
+        taken_back as u64
+    }
+}
+
 fn collect<'a>(
     found: impl Iterator<Item = &'a KeyValue>,
     fetch: usize,

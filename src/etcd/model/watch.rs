@@ -263,7 +263,11 @@ impl Model {
                 batch.push(watcher.event(event, self.store.compacted()));
             }
         }
-        for events in batches.into_iter().filter(|batch| !batch.is_empty()) {
+        for mut events in batches {
+            self.miss_deletions(&mut events);
+            if events.is_empty() {
+                continue;
+            }
             let past = WatchResponse { header, watch_id, events, ..WatchResponse::default() };
             for piece in pieces(past, watcher.fragment) {
                 self.send_watch(stream, piece);

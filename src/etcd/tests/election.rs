@@ -4,7 +4,7 @@ use std::pin::pin;
 
 use super::{
     lock::{is_blocked, keys, unknown, with_lease},
-    run, s,
+    world::{run, s},
 };
 use crate::{
     etcd::{Client, Error, LeaderKey, LeaderResponse, ProclaimOptions, ResignOptions},

@@ -5,7 +5,7 @@ use std::{future::Future, pin::Pin, pin::pin};
 use madsim::runtime::Handle;
 use tonic::Code;
 
-use super::{ENDPOINT, World, run, run_with, s};
+use super::world::{ENDPOINT, World, run, run_with, s};
 use crate::{
     etcd::{
         Client, ConnectOptions, Error, GetOptions, LeaseGrantOptions, LockOptions,
@@ -187,7 +187,7 @@ fn a_killed_member_keeps_the_queue() {
         assert!(is_blocked(waiting.as_mut()).await);
         Handle::current().kill(world.member.id());
         let lost = waiting.await.expect_err("the connection broke");
-        assert!(matches!(lost, Error::GRpcStatus(status) if status.code() == Code::Unavailable));
+        assert!(matches!(lost, Error::GRpcStatus(status) if status.code() == Code::Unknown));
         Handle::current().restart(world.member.id());
         world.serve();
         sleep(s(0.1)).await;
