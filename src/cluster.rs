@@ -97,7 +97,8 @@ impl Cluster {
         let stream = seed.stream("net");
         let draws = configure_net(&net, stream, options.latency, &nodes, &recorder);
         let truth = |node| Arc::new(Truth::new(recorder.clone(), node));
-        let service_options = ServiceOptions::default();
+        // A panic of a storage under test is to end the run.
+        let service_options = ServiceOptions { catch_panics: false, ..ServiceOptions::default() };
         let service = Service::new(options.storage, truth(NodeName::Storage), service_options);
         let cluster = Cluster {
             inner: Rc::new(Inner {

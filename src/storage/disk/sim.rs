@@ -141,7 +141,8 @@ impl SimDisk {
         let Some(id) = state.names.get(name).copied() else { return false };
         let Some(file) = state.files.get_mut(&id) else { return false };
         change(&mut file.seen);
-        *file = File { durable: file.seen.clone(), seen: std::mem::take(&mut file.seen), cut: false };
+        *file =
+            File { durable: file.seen.clone(), seen: std::mem::take(&mut file.seen), cut: false };
         true
     }
 
@@ -215,7 +216,11 @@ impl File {
             self.seen[start + from..start + until].fill(0);
             self.durable.clone_from(&self.seen);
         }
-        *self = File { seen: self.durable.clone(), durable: std::mem::take(&mut self.durable), cut: false };
+        *self = File {
+            seen: self.durable.clone(),
+            durable: std::mem::take(&mut self.durable),
+            cut: false,
+        };
     }
 }
 
@@ -336,7 +341,8 @@ impl Disk for SimDrive {
     }
 
     fn sync_directory(&self) -> Syncing {
-        let begun = self.state().map(|state| (state.sync_latency, state.names.clone(), state.steps.len()));
+        let begun =
+            self.state().map(|state| (state.sync_latency, state.names.clone(), state.steps.len()));
         match begun {
             Ok((latency, names, taken)) => self.syncing(Ok(latency), move |state| {
                 // Another sync may have overtaken this one.
