@@ -4,7 +4,13 @@
 //! nodes by name and records what it does; it decides nothing and judges nothing.
 
 #[cfg(test)]
+mod abuse_tests;
+#[cfg(test)]
 mod contrib_tests;
+#[cfg(test)]
+mod durability_tests;
+#[cfg(test)]
+mod recovery_tests;
 #[cfg(test)]
 mod net_tests;
 #[cfg(test)]

@@ -369,17 +369,20 @@ mod tests {
     #[test]
     fn a_crash_takes_what_was_not_synced() {
         let (mut kept, mut torn, mut lost, mut holes) = (0, 0, 0, 0);
-        for run in 0..64_u64 {
+        for run in 0..256_u64 {
             let disk = SimDisk::default();
             let drive = disk.mount().unwrap();
             drive.append("a", b"synced").unwrap();
             synced(drive.sync("a"));
             synced(drive.sync_directory());
             drive.append("a", b"0123456789").unwrap();
-            let mut drawn = run;
+            let mut state = run << 32;
             disk.crash(&mut |n| {
-                drawn = drawn.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(run * 2 + 1);
-                (drawn >> 33) % n
+                // SplitMix64.
+                state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+                (mixed ^ (mixed >> 31)) % n
             });
             let contents = disk.mount().unwrap().read("a").unwrap();
             let tail = contents.strip_prefix(b"synced").expect("it was synced");
