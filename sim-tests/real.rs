@@ -12,6 +12,7 @@
 
 #[cfg(not(madsim))]
 mod real {
+    mod disk;
     mod member;
     mod mutex;
     mod session;

@@ -10,9 +10,11 @@ mod contrib_tests;
 #[cfg(test)]
 mod durability_tests;
 #[cfg(test)]
-mod recovery_tests;
+mod fuzz_tests;
 #[cfg(test)]
 mod net_tests;
+#[cfg(test)]
+mod recovery_tests;
 #[cfg(test)]
 mod session_tests;
 pub(crate) mod sim;

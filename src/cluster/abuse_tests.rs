@@ -119,8 +119,7 @@ fn recorded(case: &str, step: &Value) -> Vec<u8> {
     let filler = "x".repeat(10_000_000);
     let body = match case {
         "deep nesting 10001 in an extra field" => {
-            format!("{{\"op\":\"read\",\"x\":{}{}}}", "[".repeat(10_001), "]".repeat(10_001))
-                .into()
+            format!("{{\"op\":\"read\",\"x\":{}{}}}", "[".repeat(10_001), "]".repeat(10_001)).into()
         }
         "huge val 10 MB" | "huge key 10 MB" | "10 MB of junk" => filler.into(),
         _ => unescape(&text("body")),

@@ -55,10 +55,10 @@ fn client() -> Client {
 /// Sends these requests one after another, from a client's node.
 async fn asked(from: &NodeHandle, requests: Vec<Request>) -> Vec<Result<Response, StorageError>> {
     let asked = from.spawn(async move {
-        let mut client = client();
         let mut answers = Vec::new();
         for request in requests {
-            answers.push(client.call(&request).await);
+            // A new one each: a storage that has stopped closes its connections.
+            answers.push(client().call(&request).await);
         }
         answers
     });
