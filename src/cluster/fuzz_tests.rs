@@ -29,9 +29,11 @@ const BATCH: usize = 8;
 fn json() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         4 => prop::sample::select(vec![
-            "{", "}", "[", "]", ":", ",", "\"", "\\", "\"op\":", "\"write\"", "\"read\"", "\"key\":",
+            "{", "}", "[", "]", ":", ",", "\"", "\\", "\"op\":", "\"write\"", "\"read\"",
+            "\"key\":",
             "\"val\":", "\"version\":", "\"domain\":", "\"seq\":", "null", "true", "7", "-0", "1e3",
-            "9223372036854775808", "-9223372036854775809", "1.5", "\"\\ud800\"", "\"\\u0000\"", "\n",
+            "9223372036854775808", "-9223372036854775809", "1.5", "\"\\ud800\"", "\"\\u0000\"",
+            "\n",
         ])
         .prop_map(|piece| piece.as_bytes().to_vec()),
         1 => vec(any::<u8>(), 0..8),
@@ -165,7 +167,8 @@ fn malformed_requests_end_nothing() {
     let mut runner = TestRunner::new_with_rng(config, rng);
     let (good, bad) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
     let result = runner.run(&vec(request(), BATCH), |mut batch| {
-        let last = "POST / HTTP/1.1\r\nHost: s\r\nContent-Length: 23\r\n\r\n{\"op\":\"read\",\"key\":\"k\"}";
+        let last = "POST / HTTP/1.1\r\nHost: s\r\nContent-Length: 23\r\n\r\n\
+                    {\"op\":\"read\",\"key\":\"k\"}";
         batch.push(last.as_bytes().to_vec());
         let (answers, panics) = answers(batch);
         prop_assert_eq!(panics, 0);

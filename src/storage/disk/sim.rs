@@ -1,7 +1,7 @@
 //! The simulated disk: a page cache above a platter, and what a crash leaves of the first.
 //!
-//! [`SimDisk`] is the hardware and stays when its machine dies; [`SimDrive`] is the disk as one life
-//! of the process has it. A killed process leaves the cache; a power loss takes from it at the
+//! [`SimDisk`] is the hardware and stays when its machine dies; [`SimDrive`] is the disk as one
+//! life of the process has it. A killed process leaves the cache; a power loss takes from it at the
 //! choice of the caller's random numbers: of bytes that were not synced a beginning, holes, or
 //! nothing; of names that were not synced each one by itself, in any combination. That is more
 //! cruel than a journalling file system, and allowed by what POSIX promises.

@@ -1,8 +1,9 @@
 //! One connection: hyper serves it, and a watch of its pace closes it when its client is too slow.
 //!
 //! hyper gets no timer and writes no `Date`: it would read a clock that is not the node's. The pace
-//! is seen from outside: whether bytes came, whether a head was whole, whether its body was. A timer
-//! runs only for what is under way and not there at once, so that an ordinary request costs none.
+//! is seen from outside: whether bytes came, whether a head was whole, whether its body was. A
+//! timer runs only for what is under way and not there at once, so that an ordinary request costs
+//! none.
 
 use std::{
     convert::Infallible,
