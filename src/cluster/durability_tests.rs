@@ -205,14 +205,13 @@ fn run(seed: u64, wrong: Wrong) -> Ended {
         if let Some(error) = victim.broken.lock().unwrap().take() {
             ended.violation.get_or_insert(format!("a life could not start: {error}"));
         }
-        let resends = victim.rows.0.lock().unwrap();
+        let resends = std::mem::take(&mut *victim.rows.0.lock().unwrap());
         for row in resends.iter().filter(|row| row.tag == Some(client::RESEND)) {
             ended.replayed += 1;
             if row.result != RowResult::Replayed {
                 ended.violation.get_or_insert(format!("a resend was not known: {row:?}"));
             }
         }
-        drop(resends);
         (ended.written, ended.refused) = evidence.counts();
         ended.snapshots = victim.count(Count::Snapshots);
         Handle::current().kill(victim.id);
