@@ -19,6 +19,7 @@ mod recording;
 mod real {
     mod client;
     mod differential;
+    mod disk;
     mod drop_in;
     mod election;
     mod member;

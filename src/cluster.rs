@@ -4,11 +4,19 @@
 //! nodes by name and records what it does; it decides nothing and judges nothing.
 
 #[cfg(test)]
+mod abuse_tests;
+#[cfg(test)]
 mod contrib_tests;
+#[cfg(test)]
+mod durability_tests;
+#[cfg(test)]
+mod fuzz_tests;
 #[cfg(test)]
 mod net_tests;
 #[cfg(test)]
 mod recipe_tests;
+#[cfg(test)]
+mod recovery_tests;
 #[cfg(test)]
 mod session_tests;
 pub(crate) mod sim;
@@ -99,7 +107,8 @@ impl Cluster {
         let stream = seed.stream("net");
         let draws = configure_net(&net, stream, options.latency, &nodes, &recorder);
         let truth = Arc::new(Truth::new(recorder.clone(), NodeName::Storage));
-        let service_options = ServiceOptions::default();
+        // A panic of a storage under test is to end the run.
+        let service_options = ServiceOptions { catch_panics: false, ..ServiceOptions::default() };
         let service = Service::new(options.storage, truth, service_options);
         let cluster = Cluster {
             inner: Rc::new(Inner {

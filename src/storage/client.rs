@@ -71,6 +71,11 @@ impl Client {
         Holding { client: self, domain: domain.into(), token, given_up: false }
     }
 
+    /// The number of the last request that was sent under a token; 0 before the first.
+    pub fn last_seq(&self) -> u64 {
+        self.seq
+    }
+
     /// A read without a token: neither fenced nor announced.
     ///
     /// # Errors
@@ -91,10 +96,22 @@ impl Client {
     /// # Errors
     /// When there is no answer, or its status is not 200.
     pub async fn call(&mut self, request: &Request) -> Result<Response, StorageError> {
+        self.call_tagged(request, None).await
+    }
+
+    /// The same with a mark of the client's own ([`super::TAG_HEADER`]).
+    ///
+    /// # Errors
+    /// When there is no answer, or its status is not 200.
+    pub async fn call_tagged(
+        &mut self,
+        request: &Request,
+        tag: Option<u64>,
+    ) -> Result<Response, StorageError> {
         let started = Instant::now();
         let body = self.encode(request);
         let mut resent = false;
-        match self.attempt(body, None, self.options.attempt_timeout, &mut resent).await {
+        match self.attempt(body, tag, self.options.attempt_timeout, &mut resent).await {
             Ok((status, body)) => error::answer(status, &body, false),
             Err(ended) => Err(self.given_up(ended, started, resent)),
         }

@@ -7,6 +7,7 @@
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
+use super::encoding::{EncodingError, Reader, Writer};
 use crate::history::OpKind;
 
 /// What a guard is asked about.
@@ -57,6 +58,34 @@ pub trait Guard: Send {
 
     /// Is told that the request went through.
     fn admitted(&mut self, _ask: &Ask<'_>) {}
+
+    /// What it calls itself in the files that it is kept in: another name does not read them.
+    fn name(&self) -> &str {
+        "own"
+    }
+
+    /// Its state as bytes, for [`Guard::restore`]; `None` if it cannot be kept on a disk, and with
+    /// it no storage behind it. What it has not seen since comes again as requests that it admits:
+    /// all writes, and the reads that carry a version.
+    fn save(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Takes the state of an earlier life.
+    ///
+    /// # Errors
+    /// When the bytes are not what [`Guard::save`] gives.
+    fn restore(&mut self, saved: &[u8]) -> Result<(), EncodingError> {
+        stateless(saved)
+    }
+}
+
+/// The state of a guard that has none.
+fn stateless(saved: &[u8]) -> Result<(), EncodingError> {
+    match saved {
+        [] => Ok(()),
+        saved => Err(EncodingError(format!("{} bytes for a guard without state", saved.len()))),
+    }
 }
 
 /// Accepts everything: no fence.
@@ -66,6 +95,14 @@ pub struct Unfenced;
 impl Guard for Unfenced {
     fn check(&self, _ask: &Ask<'_>) -> Decision {
         Decision::Admit
+    }
+
+    fn name(&self) -> &str {
+        GuardKind::Unfenced.name()
+    }
+
+    fn save(&self) -> Option<Vec<u8>> {
+        Some(Vec::new())
     }
 }
 
@@ -85,6 +122,14 @@ impl Guard for Equal {
             )),
             _ => Decision::Admit,
         }
+    }
+
+    fn name(&self) -> &str {
+        GuardKind::Equal.name()
+    }
+
+    fn save(&self) -> Option<Vec<u8>> {
+        Some(Vec::new())
     }
 }
 
@@ -137,6 +182,29 @@ impl Guard for Monotonic {
                 self.marks.insert(ask.domain.to_owned(), token);
             }
         }
+    }
+
+    fn name(&self) -> &str {
+        GuardKind::Monotonic.name()
+    }
+
+    fn save(&self) -> Option<Vec<u8>> {
+        let mut out = Writer::default();
+        for (domain, mark) in &self.marks {
+            out.bytes(domain.as_bytes());
+            out.i64(*mark);
+        }
+        Some(out.finish())
+    }
+
+    fn restore(&mut self, saved: &[u8]) -> Result<(), EncodingError> {
+        let mut from = Reader::new(saved);
+        while !from.is_empty() {
+            let domain = from.text()?;
+            let mark = from.i64()?;
+            self.marks.insert(domain, mark);
+        }
+        Ok(())
     }
 }
 

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::{
+    encoding::{EncodingError, Reader, Writer},
     guard::{Ask, Decision, Guard, GuardKind},
     protocol::{KEY_NOT_FOUND, Request, Response},
     table::{Standing, Table, body_hash},
@@ -17,6 +18,26 @@ use crate::history::{OpKind, RowResult};
 pub trait StateMachine: Send {
     /// Applies a request.
     fn apply(&mut self, request: &Request) -> Applied;
+
+    /// What it calls itself in the files that it is kept in: another name does not read them.
+    fn name(&self) -> String {
+        "own".to_owned()
+    }
+
+    /// The whole state as bytes, for [`StateMachine::restore`]; `None` if it cannot be kept on a
+    /// disk. Of what comes later, those requests are kept and applied again after a restart that
+    /// were admitted and are writes, or reads with a version: nothing else may change the state.
+    fn save(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Takes the state of an earlier life, before the first request.
+    ///
+    /// # Errors
+    /// When the bytes are not what [`StateMachine::save`] gives.
+    fn restore(&mut self, _saved: &[u8]) -> Result<(), EncodingError> {
+        Err(EncodingError("this storage cannot be kept on a disk".to_owned()))
+    }
 }
 
 /// What a state machine did with a request.
@@ -118,6 +139,42 @@ impl StateMachine for Store {
             OpKind::Read => self.read(request),
             OpKind::Write => self.write(request),
         }
+    }
+
+    fn name(&self) -> String {
+        format!("store, guard {}", self.guard.name())
+    }
+
+    fn save(&self) -> Option<Vec<u8>> {
+        let mut out = Writer::default();
+        out.bytes(&self.guard.save()?);
+        for (name, domain) in &self.domains {
+            out.bytes(name.as_bytes());
+            domain.table.save(&mut out);
+            out.u64(domain.values.len() as u64);
+            for (key, value) in &domain.values {
+                out.bytes(key.as_bytes());
+                out.bytes(value.val.as_bytes());
+                out.i64(value.version);
+            }
+        }
+        Some(out.finish())
+    }
+
+    fn restore(&mut self, saved: &[u8]) -> Result<(), EncodingError> {
+        let mut from = Reader::new(saved);
+        self.guard.restore(from.bytes()?)?;
+        while !from.is_empty() {
+            let name = from.text()?;
+            let mut domain = Domain { table: Table::restored(&mut from)?, ..Domain::default() };
+            for _ in 0..from.u64()? {
+                let key = from.text()?;
+                let value = Value { val: from.text()?, version: from.i64()? };
+                domain.values.insert(key, value);
+            }
+            self.domains.insert(name, domain);
+        }
+        Ok(())
     }
 }
 
@@ -254,5 +311,25 @@ mod tests {
         }
         assert_eq!(result(&mut store, &write("a", 2, 1)), (REPLAYED, false));
         assert_eq!(result(&mut store, &write("a", 1, 1)), (REFUSED, false));
+    }
+
+    /// A restored store decides as the saved one: values, marks and numbers are all there.
+    #[test]
+    fn a_saved_store_is_the_same_store() {
+        for kind in GuardKind::ALL {
+            let mut store = Store::of_kind(kind);
+            store.apply(&write("a", 5, 1));
+            store.apply(&read(5, 2));
+            store.apply(&Request { domain: String::new(), ..write("b", 9, 4) });
+            let saved = store.save().unwrap();
+            let mut again = Store::of_kind(kind);
+            again.restore(&saved).unwrap();
+            assert_eq!((again.save(), again.name()), (Some(saved.clone()), store.name()));
+            let asked = [write("c", 4, 1), write("b", 5, 2), write("a", 5, 1), read(6, 1)];
+            for request in asked {
+                assert_eq!(store.apply(&request), again.apply(&request), "{kind}");
+            }
+            assert!(Store::of_kind(kind).restore(&saved[..saved.len() - 1]).is_err());
+        }
     }
 }

@@ -4,7 +4,10 @@
 //! and a hash of it. The answer is not kept: a write's answer echoes the write, and the hash says
 //! that it is the same one.
 
-use super::protocol::Request;
+use super::{
+    encoding::{EncodingError, Reader, Writer},
+    protocol::Request,
+};
 use crate::history::{OpKind, RequestId};
 
 /// How many tokens a domain remembers. One lock hands over one token at a time, so this covers a
@@ -49,6 +52,26 @@ impl Table {
             std::cmp::Ordering::Equal if hash == last.hash => Standing::Same,
             std::cmp::Ordering::Equal => Standing::Reused,
         }
+    }
+
+    /// Appends the entries, the most recent token last.
+    pub(super) fn save(&self, out: &mut Writer) {
+        out.u64(self.entries.len() as u64);
+        for entry in &self.entries {
+            out.i64(entry.id.token);
+            out.u64(entry.id.seq);
+            out.u64(entry.hash);
+        }
+    }
+
+    /// Reads what [`Table::save`] wrote.
+    pub(super) fn restored(from: &mut Reader<'_>) -> Result<Self, EncodingError> {
+        let mut table = Table::default();
+        for _ in 0..from.u64()? {
+            let id = RequestId { token: from.i64()?, seq: from.u64()? };
+            table.note(id, from.u64()?);
+        }
+        Ok(table)
     }
 
     /// Notes an admitted request.
