@@ -13,6 +13,7 @@
 #[cfg(not(madsim))]
 mod real {
     mod election;
+    mod lock_program;
     mod member;
     mod mutex;
     mod session;
