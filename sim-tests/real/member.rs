@@ -87,6 +87,11 @@ impl Member {
         }
     }
 
+    /// Where it listens for clients.
+    pub fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+
     /// A client with a connection of its own.
     pub async fn another_client(&self) -> Client {
         Client::connect([&self.endpoint], None).await.expect("the endpoint is well formed")

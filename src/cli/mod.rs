@@ -8,10 +8,16 @@
 mod conformance;
 #[cfg(madsim)]
 mod demo;
+#[cfg(not(madsim))]
+mod duration;
+#[cfg(not(madsim))]
+mod endpoint;
 #[cfg(madsim)]
 mod explore;
 #[cfg(madsim)]
 mod failure;
+#[cfg(not(madsim))]
+mod lock;
 mod log;
 #[cfg(madsim)]
 mod progress;
@@ -52,6 +58,21 @@ enum Command {
     Replay(ReplayArguments),
     /// Compare the simulated etcd with recordings of real servers, case by case.
     Conformance(ConformanceArguments),
+    /// Run a command while holding a lock, and stop it before the lock is lost (real build).
+    #[cfg(not(madsim))]
+    Lock(lock::LockArguments),
+    /// Run a command while holding a lock, and stop it before the lock is lost (real build).
+    #[cfg(madsim)]
+    Lock(Elsewhere),
+}
+
+/// A command that only the other build has; its arguments are for that one to judge.
+#[cfg(madsim)]
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true)]
+struct Elsewhere {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    rest: Vec<OsString>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -139,12 +160,25 @@ fn dispatch(command: Command) -> u8 {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Conformance(arguments) => conformance::run(&arguments),
+        Command::Lock(elsewhere) => elsewhere.refuse("lock"),
+    }
+}
+
+#[cfg(madsim)]
+impl Elsewhere {
+    fn refuse(&self, name: &str) -> u8 {
+        tracing::debug!(arguments = ?self.rest, "not for this build");
+        usage(format_args!(
+            "`{name}` works on a real etcd and this is the simulation build: use \
+             `cargo real run --release -- {name}` in the repository"
+        ))
     }
 }
 
 #[cfg(not(madsim))]
 fn dispatch(command: Command) -> u8 {
     let name = match command {
+        Command::Lock(arguments) => return lock::run(&arguments),
         Command::Explore(_) => "explore",
         Command::Demo(_) => "demo",
         Command::Replay(_) => "replay",

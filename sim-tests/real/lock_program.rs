@@ -1,0 +1,205 @@
+//! `leasehold lock`, the program, against a real etcd: real processes and real signals.
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::Stdio,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use leasehold::{
+    concurrency::Mutex,
+    time::{Instant, sleep, timeout},
+};
+use tokio::{
+    io::AsyncWriteExt,
+    process::{Child, Command},
+};
+
+use super::member::Member;
+
+const SECOND: Duration = Duration::from_secs(1);
+/// Nothing here takes longer than this.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn lock(member: &Member, options: &[&str], command: &[&str]) -> Command {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_leasehold"));
+    program
+        .args(["lock", "job", "--endpoints", member.endpoint()])
+        .args(options)
+        .arg("--")
+        .args(command)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    program
+}
+
+/// The exit status, and what was printed.
+async fn outcome(child: Child) -> (Option<i32>, String, String) {
+    let output = timeout(PATIENCE, child.wait_with_output()).await.expect("it ends");
+    let output = output.expect("it can be waited for");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+async fn ends(command: &mut Command) -> (Option<i32>, String, String) {
+    outcome(command.spawn().expect("the program can be run")).await
+}
+
+/// A file for what a command writes.
+fn scratch(name: &str) -> PathBuf {
+    let path =
+        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    let _ = fs::remove_file(&path);
+    path
+}
+
+fn unix_time() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs_f64()
+}
+
+/// The lines of a file of times, in seconds.
+fn times(path: &PathBuf) -> Vec<f64> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+async fn wait_for(what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "{what}");
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// The command has the token, the standard input and its own exit status, and afterwards nothing is
+/// left in etcd.
+#[tokio::test]
+async fn runs_the_command_under_the_lock() {
+    let member = Member::start().await;
+    let script = "echo $LEASEHOLD_LOCK $LEASEHOLD_TOKEN; cat; exit 7";
+    let mut child = lock(&member, &[], &["sh", "-c", script])
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("the program can be run");
+    member.wait_for_queue("job/", 1, PATIENCE).await;
+    let (_, token) = member.queue("job/").await[0].clone();
+    let mut stdin = child.stdin.take().expect("piped");
+    stdin.write_all(b"through\n").await.expect("written");
+    drop(stdin);
+    let (status, printed, _) = outcome(child).await;
+    assert_eq!((status, printed.as_str()), (Some(7), &*format!("job {token}\nthrough\n")));
+    assert!(member.queue("job/").await.is_empty());
+}
+
+/// The statuses of shells, and those of its own.
+#[tokio::test]
+async fn exit_statuses() {
+    let member = Member::start().await;
+    let status = async |command: &[&str]| ends(&mut lock(&member, &[], command)).await.0;
+    assert_eq!(status(&["true"]).await, Some(0));
+    assert_eq!(status(&["no-such-command-at-all"]).await, Some(127));
+    assert_eq!(status(&["/"]).await, Some(126));
+    assert_eq!(status(&["sh", "-c", "kill -9 $$"]).await, Some(137));
+    let usage = ends(&mut lock(&member, &["--ttl", "3s", "--grace", "2s"], &["true"])).await;
+    assert_eq!(usage.0, Some(2));
+    assert!(usage.2.contains("--grace 2s"), "{}", usage.2);
+    let unit = ends(&mut lock(&member, &["--ttl", "3"], &["true"])).await;
+    assert_eq!(unit.0, Some(2));
+    assert!(unit.2.contains("unit"), "{}", unit.2);
+    let nobody = ends(&mut lock(&member, &["--endpoints", "127.0.0.1:1"], &["true"])).await;
+    assert_eq!(nobody.0, Some(69));
+    assert!(nobody.2.contains("127.0.0.1:1"), "{}", nobody.2);
+    assert!(member.queue("job/").await.is_empty());
+}
+
+/// While somebody holds the lock the command does not run, and `--wait` bounds the waiting.
+#[tokio::test]
+async fn excludes_others() {
+    let member = Member::start().await;
+    let session = member.session(10).await;
+    let mutex = Mutex::new(&session, "job");
+    mutex.lock().await.expect("nobody else");
+    let refused = ends(&mut lock(&member, &["--wait", "300ms"], &["echo", "inside"])).await;
+    assert_eq!((refused.0, refused.1.as_str()), (Some(75), ""));
+    assert!(refused.2.contains("300ms"), "{}", refused.2);
+    let waiting = lock(&member, &[], &["echo", "inside"]).spawn().expect("it can be run");
+    member.wait_for_queue("job/", 2, PATIENCE).await;
+    mutex.unlock().await.expect("held");
+    let (status, printed, _) = outcome(waiting).await;
+    assert_eq!((status, printed.as_str()), (Some(0), "inside\n"));
+}
+
+/// X03: etcd does not answer any more. The command is asked to end, and does not; it is killed
+/// before the lease can expire, counted from the last renewal, and the status says that the lock
+/// was lost.
+#[tokio::test]
+async fn x03_stops_the_command_before_the_lease_can_expire() {
+    let member = Member::start().await;
+    let (beats, asked) = (scratch("beats"), scratch("asked"));
+    let script = format!(
+        "trap 'date +%s.%N >>{}' TERM; while :; do date +%s.%N >>{}; sleep 0.05; done",
+        asked.display(),
+        beats.display()
+    );
+    let options = ["--ttl", "4s", "--grace", "1s"];
+    let child = lock(&member, &options, &["sh", "-c", &script]).spawn().expect("it can be run");
+    wait_for("the command runs", || !times(&beats).is_empty()).await;
+    let frozen = unix_time();
+    member.freeze();
+    let (status, _, said) = outcome(child).await;
+    member.thaw();
+    assert_eq!(status, Some(75), "{said}");
+    assert!(said.contains("lost"), "{said}");
+    let (last, asked_at) = (*times(&beats).last().expect("beats"), times(&asked));
+    // Every renewal was sent before the freeze.
+    assert!(last < frozen + 4.0, "ran {} s after the freeze", last - frozen);
+    assert!(last > frozen + 1.0, "ended {} s after the freeze", last - frozen);
+    assert_eq!(asked_at.len(), 1);
+    assert!(asked_at[0] < last - 0.5, "asked {} s before the end", last - asked_at[0]);
+}
+
+/// A lease that is revoked from outside is gone: there is no grace to give.
+#[tokio::test]
+async fn revoked_lease_stops_the_command() {
+    let member = Member::start().await;
+    let child = lock(&member, &["--ttl", "3s"], &["sleep", "60"]).spawn().expect("it can be run");
+    member.wait_for_queue("job/", 1, PATIENCE).await;
+    let leases = member.another_client().await.leases().await.expect("readable");
+    let lease = leases.leases()[0].id();
+    let revoked = Instant::now();
+    member.another_client().await.lease_revoke(lease).await.expect("revoked");
+    let (status, _, said) = outcome(child).await;
+    assert_eq!(status, Some(75), "{said}");
+    // The next renewal, at a third of the TTL, learns it.
+    assert!(revoked.elapsed() < 3 * SECOND, "{:?}", revoked.elapsed());
+}
+
+/// Signals go to the command, and while waiting for the lock they end the waiting.
+#[tokio::test]
+async fn signals_are_passed_on() {
+    let member = Member::start().await;
+    let ready = scratch("ready");
+    let script = format!(
+        "trap 'exit 9' TERM; date +%s.%N >>{}; while :; do sleep 0.05; done",
+        ready.display()
+    );
+    let holder = lock(&member, &[], &["sh", "-c", &script]).spawn().expect("it can be run");
+    wait_for("the command runs", || !times(&ready).is_empty()).await;
+    let waiter = lock(&member, &[], &["echo", "inside"]).spawn().expect("it can be run");
+    member.wait_for_queue("job/", 2, PATIENCE).await;
+    let terminate = |child: &Child| {
+        let id = child.id().expect("it runs").to_string();
+        let killed = std::process::Command::new("kill").args(["-TERM", &id]).status();
+        assert!(killed.expect("kill can be run").success());
+    };
+    terminate(&waiter);
+    let (status, printed, _) = outcome(waiter).await;
+    assert_eq!((status, printed.as_str()), (Some(128 + 15), ""));
+    assert_eq!(member.queue("job/").await.len(), 1);
+    terminate(&holder);
+    assert_eq!(outcome(holder).await.0, Some(9));
+    assert!(member.queue("job/").await.is_empty());
+}

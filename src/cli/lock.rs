@@ -1,0 +1,210 @@
+//! `leasehold lock`: runs a command while holding a lock, and stops it before the lock can be lost.
+//!
+//! The lease is renewed as long as the command runs. If renewals stay away, the command is asked to
+//! end (SIGTERM to its process group) so early that the grace is over, and the group killed, before
+//! the lease can expire: given that this machine's clock runs at least 0.95 times as fast as
+//! etcd's, and that this process runs. A suspend of the machine is counted where the system has a
+//! clock that counts it. If the lease is gone already (revoked), there is no grace to give.
+//!
+//! What a wrapper cannot do: stop the command while it is itself stopped or was killed. The token in
+//! `LEASEHOLD_TOKEN` is for the resource, which alone can refuse a late write.
+
+mod child;
+mod watchdog;
+
+use std::{ffi::OsString, time::Duration};
+
+use crate::{
+    concurrency::{FencingToken, LockError, Mutex, Session, SessionOptions},
+    time::timeout,
+};
+
+use self::child::{Child, Signals};
+use super::{
+    duration,
+    endpoint::{ConnectError, EtcdArguments},
+    err, usage,
+};
+
+/// etcd is not reached, or refuses (`EX_UNAVAILABLE` of sysexits.h).
+const UNREACHABLE: u8 = 69;
+/// The lock was lost, or not acquired in time (`EX_TEMPFAIL`).
+const LOST: u8 = 75;
+/// The part of the TTL, in thousandths, for which the session says "held".
+const DEADLINE_PERMILLE: u32 = 950;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct LockArguments {
+    /// The lock's name; the queue in etcd is under NAME/.
+    name: String,
+    /// The lease's time to live, in whole seconds; etcd may grant more.
+    #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = duration::parse_positive)]
+    ttl: Duration,
+    /// The time from SIGTERM to SIGKILL; at most two fifths of the TTL [default: a third of it].
+    #[arg(long, value_name = "SPAN", value_parser = duration::parse)]
+    grace: Option<Duration>,
+    /// How long to wait for the lock [default: for ever].
+    #[arg(long, value_name = "SPAN", value_parser = duration::parse)]
+    wait: Option<Duration>,
+    #[command(flatten)]
+    etcd: EtcdArguments,
+    /// The command and its arguments.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Why there is no lock: the exit status, and what to say.
+struct Failure(u8, String);
+
+impl LockArguments {
+    /// Whole seconds, rounded up.
+    fn ttl_s(&self) -> i64 {
+        let whole = self.ttl.as_secs() + u64::from(self.ttl.subsec_nanos() > 0);
+        i64::try_from(whole).unwrap_or(i64::MAX)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let most = self.ttl * 2 / 5;
+        match self.grace {
+            Some(grace) if grace > most => Err(format!(
+                "--grace {grace:?} is more than {most:?}, two fifths of --ttl {:?}: a renewal that \
+                 is a little late would stop the command; make --ttl longer",
+                self.ttl
+            )),
+            _ if self.name.is_empty() => Err("NAME is empty; name the lock".to_owned()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Runs the command and gives the exit status.
+pub(super) fn run(arguments: &LockArguments) -> u8 {
+    if let Err(message) = arguments.check() {
+        return usage(format_args!("{message}"));
+    }
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            err(format_args!("error: no runtime: {error}"));
+            return UNREACHABLE;
+        }
+    };
+    runtime.block_on(async {
+        match guarded(arguments).await {
+            Ok(status) => status,
+            Err(Failure(status, message)) => {
+                err(format_args!("leasehold lock: {message}"));
+                status
+            }
+        }
+    })
+}
+
+async fn guarded(arguments: &LockArguments) -> Result<u8, Failure> {
+    let mut signals =
+        Signals::new().map_err(|error| Failure(UNREACHABLE, format!("no signals: {error}")))?;
+    let session = tokio::select! {
+        biased;
+        signal = signals.next() => return Ok(128 + signal as u8),
+        session = open(arguments) => session?,
+    };
+    let mutex = Mutex::new(&session, &arguments.name);
+    let acquired = tokio::select! {
+        biased;
+        signal = signals.next() => Err(Failure(128 + signal as u8, "stopped while waiting".into())),
+        acquired = acquire(arguments, &mutex) => acquired,
+    };
+    let outcome = match acquired {
+        Ok(token) => hold(arguments, &session, token, &mut signals).await,
+        Err(failure) => Err(failure),
+    };
+    release(&mutex, &session, arguments.etcd.request_timeout()).await;
+    outcome
+}
+
+/// Connects and opens the session.
+async fn open(arguments: &LockArguments) -> Result<Session, Failure> {
+    let client = arguments.etcd.connect().await.map_err(|error| match error {
+        ConnectError::Usage(_) => Failure(super::USAGE, error.to_string()),
+        ConnectError::Unreachable { .. } => Failure(UNREACHABLE, error.to_string()),
+    })?;
+    let options = SessionOptions {
+        ttl_s: arguments.ttl_s(),
+        request_timeout: arguments.etcd.request_timeout(),
+        deadline_permille: DEADLINE_PERMILLE,
+        ..SessionOptions::default()
+    };
+    Session::new(&client, options)
+        .await
+        .map_err(|error| Failure(UNREACHABLE, format!("no session: {error}")))
+}
+
+async fn acquire(arguments: &LockArguments, mutex: &Mutex) -> Result<FencingToken, Failure> {
+    let name = &arguments.name;
+    let outcome = match arguments.wait {
+        None => mutex.lock().await,
+        Some(wait) => mutex.lock_for(wait).await,
+    };
+    outcome.map_err(|error| match error {
+        LockError::TimedOut(_) => {
+            let wait = arguments.wait.unwrap_or_default();
+            Failure(LOST, format!("lock {name:?} not acquired within {wait:?}"))
+        }
+        LockError::SessionExpired => {
+            Failure(LOST, format!("lock {name:?} not acquired: the lease ended while waiting"))
+        }
+        error => Failure(UNREACHABLE, format!("lock {name:?} not acquired: {error}")),
+    })
+}
+
+/// Runs the command under the lock.
+async fn hold(
+    arguments: &LockArguments,
+    session: &Session,
+    token: FencingToken,
+    signals: &mut Signals,
+) -> Result<u8, Failure> {
+    let grace = arguments.grace.unwrap_or(session.ttl() / 3);
+    let environment = [
+        ("LEASEHOLD_TOKEN", token.to_string()),
+        ("LEASEHOLD_LOCK", arguments.name.clone()),
+        ("LEASEHOLD_LEASE", format!("{:x}", session.lease())),
+    ];
+    let mut child = match Child::start(&arguments.command, &environment) {
+        Ok(child) => child,
+        Err(error) => {
+            // As shells do: 127 if there is no such command, 126 if it cannot be run.
+            let status = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
+            let program = arguments.command[0].to_string_lossy();
+            return Err(Failure(status, format!("{program}: {error}")));
+        }
+    };
+    let ended = child.watch(session, grace, DEADLINE_PERMILLE, signals).await;
+    match ended {
+        Ok((status, false)) => Ok(status),
+        Ok((_, true)) => {
+            let name = &arguments.name;
+            let message = match session.ended() {
+                Some(end) => format!("lock {name:?} lost ({end:?}); the command was stopped"),
+                None => format!("lock {name:?} about to be lost; the command was stopped"),
+            };
+            Err(Failure(LOST, message))
+        }
+        Err(error) => Err(Failure(LOST, format!("the command cannot be waited for: {error}"))),
+    }
+}
+
+/// Gives lock and lease back. What does not work is left to the lease's end; a session that is over
+/// has nothing to give back.
+async fn release(mutex: &Mutex, session: &Session, limit: Duration) {
+    if session.is_done() {
+        return;
+    }
+    if mutex.token().is_some() {
+        let _ = timeout(limit, mutex.unlock()).await;
+    }
+    match timeout(limit, session.close()).await {
+        Ok(Ok(())) => {}
+        _ => tracing::warn!(lease = session.lease(), "lease not revoked; it will expire"),
+    }
+}
