@@ -6,8 +6,8 @@
 //! etcd's, and that this process runs. A suspend of the machine is counted where the system has a
 //! clock that counts it. If the lease is gone already (revoked), there is no grace to give.
 //!
-//! What a wrapper cannot do: stop the command while it is itself stopped or was killed. The token in
-//! `LEASEHOLD_TOKEN` is for the resource, which alone can refuse a late write.
+//! What a wrapper cannot do: stop the command while it is itself stopped or was killed. The token
+//! in `LEASEHOLD_TOKEN` is for the resource, which alone can refuse a late write.
 
 mod child;
 mod watchdog;
@@ -38,7 +38,12 @@ pub(super) struct LockArguments {
     /// The lock's name; the queue in etcd is under NAME/.
     name: String,
     /// The lease's time to live, in whole seconds; etcd may grant more.
-    #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = duration::parse_positive)]
+    #[arg(
+        long,
+        value_name = "SPAN",
+        default_value = "10s",
+        value_parser = duration::parse_positive
+    )]
     ttl: Duration,
     /// The time from SIGTERM to SIGKILL; at most two fifths of the TTL [default: a third of it].
     #[arg(long, value_name = "SPAN", value_parser = duration::parse)]

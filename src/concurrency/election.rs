@@ -1,7 +1,7 @@
 //! The election: a queue of candidates in etcd, whose first leads and tells a value.
 //!
-//! After etcd's `client/v3/concurrency/election.go`, on the same queue as the lock. Where we differ:
-//! a campaign ends as soon as the candidate's own key is gone and never wins without one (etcd
+//! After etcd's `client/v3/concurrency/election.go`, on the same queue as the lock. Where we
+//! differ: a campaign ends as soon as the candidate's own key is gone and never wins without one (etcd
 //! #19597); a campaign that fails leaves no candidate behind, whatever the error (etcd #21128);
 //! a proclamation whose answer was lost cannot land late and undo a newer one.
 //!
@@ -85,8 +85,8 @@ impl Election {
         Ok(election)
     }
 
-    /// Stands as a candidate with this value and waits to be elected. A session that stands or leads
-    /// already keeps its place and its token, and tells the new value.
+    /// Stands as a candidate with this value and waits to be elected. A session that stands or
+    /// leads already keeps its place and its token, and tells the new value.
     ///
     /// Cancel safe as [`Mutex::lock`](super::Mutex::lock): a dropped call withdraws the candidacy,
     /// in the background, unless another call or handle of the session relies on it.
