@@ -1,9 +1,9 @@
 //! The election: a queue of candidates in etcd, whose first leads and tells a value.
 //!
 //! After etcd's `client/v3/concurrency/election.go`, on the same queue as the lock. Where we
-//! differ: a campaign ends as soon as the candidate's own key is gone and never wins without one (etcd
-//! #19597); a campaign that fails leaves no candidate behind, whatever the error (etcd #21128);
-//! a proclamation whose answer was lost cannot land late and undo a newer one.
+//! differ: a campaign ends as soon as the candidate's own key is gone and never wins without one
+//! (etcd #19597); a campaign that fails leaves no candidate behind, whatever the error (etcd
+//! #21128); a proclamation whose answer was lost cannot land late and undo a newer one.
 //!
 //! That a session leads is known to it as a lock is known to its holder: it can be over before it
 //! notices. The [`FencingToken`] is what a resource has to check.

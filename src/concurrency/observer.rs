@@ -2,8 +2,8 @@
 //!
 //! After `Leader` and `Observe` of etcd's `concurrency/election.go`. Two differences: the end of a
 //! leadership is told too ([`Leadership::Vacant`]), so that a cache fed by an observer does not
-//! name a leader that is gone; and the watch begins behind the read that named the leader, so that a
-//! compaction between the two cannot make it spin (etcd #7815).
+//! name a leader that is gone; and the watch begins behind the read that named the leader, so that
+//! a compaction between the two cannot make it spin (etcd #7815).
 //!
 //! What is told is level-triggered: the observer may pass over a leader that came and went while it
 //! was not looking, and it never tells the same thing twice in a row.
