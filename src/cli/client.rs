@@ -93,7 +93,7 @@ pub(super) fn run(mut arguments: ClientArguments) -> u8 {
 
 /// Prints a line as Go's `log` does (`LstdFlags`): local date and time in front.
 fn log(line: &str) {
-    err(format_args!("{} {line}", jiff::Zoned::now().strftime("%Y/%m/%d %H:%M:%S")));
+    err(format_args!("{} {line}", jiff::ZonedDateTime::now().strftime("%Y/%m/%d %H:%M:%S")));
 }
 
 /// Waits for one byte of standard input, or for its end. The thread that reads it is its own: a
