@@ -101,7 +101,7 @@ async fn story(loss: Loss, guard: &str, token: &str) -> [Ended; 3] {
     let way = Way::to(member.endpoint()).await;
     let mut first = client("1", &way.address, &storage.address, token);
     let line = first.line("please manually revoke").await;
-    let hex = line.split("revoke ").nth(1).and_then(|rest| rest.split('\'').next());
+    let hex = line.split("lease revoke ").nth(1).and_then(|rest| rest.split('\'').next());
     let lease = i64::from_str_radix(hex.expect("the line names the lease"), 16).expect("hex");
     match loss {
         Loss::Revoke => {

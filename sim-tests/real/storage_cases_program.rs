@@ -86,6 +86,10 @@ fn answer(heard: &[u8], headless: bool) -> Option<(u64, String, Vec<u8>)> {
 /// Judges one step; whether the Go server's answer was given.
 fn judge(case: &str, step: &Value, heard: &[u8]) -> bool {
     let headless = case.starts_with("HEAD");
+    if case == "HTTP/2 preface" && heard.is_empty() {
+        // hyper closes without a word: a client of HTTP/2 would not understand the 400 either.
+        return false;
+    }
     let (status, head, body) =
         answer(heard, headless).unwrap_or_else(|| panic!("{case}: {}", text(heard)));
     let expected = unescape(step["response_body"].as_str().unwrap());
@@ -109,7 +113,7 @@ fn judge(case: &str, step: &Value, heard: &[u8]) -> bool {
     }
     assert!((400..500).contains(&status), "{case}: {status} {}", text(&body));
     // What is no HTTP at all is answered by the HTTP library, with the status alone.
-    if status == 400 && !["garbage request line", "HTTP/2 preface"].contains(&case) {
+    if case != "garbage request line" {
         let told: Value = serde_json::from_slice(&body)
             .unwrap_or_else(|error| panic!("{case}: {error}: {}", text(heard)));
         assert_eq!((&told["val"], &told["version"]), (&"".into(), &(-1).into()), "{case}");
