@@ -178,12 +178,14 @@ fn first_revision(reply: &GetResponse) -> Option<i64> {
     reply.kvs().first().map(|kv| kv.create_revision())
 }
 
-/// Why a wait ended. Either way the queue has to be read again.
+/// Why a wait ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Wake {
-    /// One of the two keys was deleted.
+    /// The predecessor was deleted: the queue has to be read again.
     Deleted,
-    /// The watch was cancelled, compacted, broken, or did not come about.
+    /// The own key was deleted. Whatever is found under it later is another incarnation.
+    Expelled,
+    /// The watch was cancelled, compacted, broken, or did not come about: as `Deleted`.
     Broken,
 }
 
@@ -211,9 +213,12 @@ pub(super) async fn wait_for_delete(shared: &Shared, own: Option<&str>, view: &V
                 return Wake::Broken;
             }
         };
-        let deleted = reply.events().iter().any(|event| event.event_type() == EventType::Delete);
-        if deleted {
-            return Wake::Deleted;
+        let events = reply.events().iter();
+        let mut deleted = events.filter(|event| event.event_type() == EventType::Delete);
+        if let Some(event) = deleted.next() {
+            let key = event.kv().map(|kv| kv.key());
+            let expelled = own.is_some() && key == own.map(str::as_bytes);
+            return if expelled { Wake::Expelled } else { Wake::Deleted };
         }
     }
 }

@@ -83,9 +83,7 @@ pub(super) async fn await_turn(
         // Go looks for its own key only when nobody is before it any more.
         let looks = own.is_some() || view.predecessor.is_none();
         if looks && view.own != Some(revision) {
-            tracing::debug!(key = place.key, revision, "own key is gone");
-            place.vanish(revision);
-            return Err(LockError::SessionExpired);
+            return Err(expelled(place, revision));
         }
         if view.predecessor.is_none() {
             return Ok(view.header);
@@ -95,9 +93,18 @@ pub(super) async fn await_turn(
         reach("queue.after_wait").await;
         match wake {
             Wake::Deleted => pauses.reset(),
+            // No second look: the watch began when the key was there.
+            Wake::Expelled => return Err(expelled(place, revision)),
             Wake::Broken if own.is_some() => pauses.pause(shared).await,
             // The session may be over, and the wait goes on: the pause must not be cut short.
             Wake::Broken => pauses.pause_fully().await,
         }
     }
+}
+
+/// Takes note that the own key is gone.
+fn expelled(place: &Place, revision: i64) -> LockError {
+    tracing::debug!(key = place.key, revision, "own key is gone");
+    place.vanish(revision);
+    LockError::SessionExpired
 }

@@ -129,6 +129,11 @@ fn race(story: impl Fn(u64) -> bool) -> (usize, usize) {
     (yes, outcomes.len() - yes)
 }
 
+/// Each order of the race often enough to believe that the window was met from both sides.
+fn both((one, other): (usize, usize)) {
+    assert!(one > 10 && other > 10, "one order {one} times, the other {other} times");
+}
+
 impl World {
     /// Runs something on a client's node, on its clock.
     async fn on<T: Send + 'static>(
@@ -269,6 +274,13 @@ impl World {
             events.filter(|event| event.key == key).map(|event| event.create_revision).collect();
         revisions.dedup();
         revisions
+    }
+
+    /// How often a key was written.
+    fn puts(&self, key: &str) -> usize {
+        let record = self.look();
+        let events = record.commits.iter().flat_map(|(_, commit)| &commit.events);
+        events.filter(|event| event.key == key && event.change == KeyChange::Put).count()
     }
 
     /// When a lease changed in this way, each time.
