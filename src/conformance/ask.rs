@@ -22,14 +22,16 @@ pub(super) type Asked<T> = Result<T, String>;
 /// No key or value is longer, in bytes; a real server takes messages of up to 2 MiB.
 const BYTES_MAX: usize = 16 << 20;
 /// Transactions are not nested deeper.
-const NESTING_MAX: usize = 64;
+const NESTING_MAX: usize = 160;
 
 /// The bytes of `{"hex":"ff00"}` or `{"repeat":"x","n":3}`; None for any other object.
 pub(super) fn plain_bytes(value: &Value) -> Option<Asked<Vec<u8>>> {
     let object = value.as_object()?;
     if let (1, Some(Value::String(digits))) = (object.len(), object.get("hex")) {
         let pairs = digits.as_bytes().chunks(2).map(|pair| match pair {
-            [_, _] => u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok(),
+            [high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
+                u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()
+            }
             _ => None,
         });
         let bytes: Option<Vec<u8>> = pairs.collect();
@@ -119,7 +121,15 @@ impl<'a> Args<'a> {
     pub(super) fn bytes(&self, field: &str) -> Asked<Vec<u8>> {
         match self.fields.get(field) {
             None => Ok(Vec::new()),
-            Some(Value::String(text)) => Ok(self.chosen.spell_out(text).into_bytes()),
+            Some(Value::String(text)) => {
+                let text = self.chosen.spell_out(text);
+                match text.find("${L").map(|at| &text[at..]) {
+                    Some(name) if name.contains(":hex}") => {
+                        Err(format!("argument {field:?}: no lease was chosen yet for {name:?}"))
+                    }
+                    _ => Ok(text.into_bytes()),
+                }
+            }
             Some(value) => match plain_bytes(value) {
                 Some(bytes) => bytes.map_err(|what| format!("argument {field:?}: {what}")),
                 None => Err(format!("argument {field:?} is {value}, expected bytes")),

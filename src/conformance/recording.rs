@@ -4,6 +4,7 @@
 //! arguments of a request are read when it is asked. A field that is not part of the frame is a
 //! remark and has no effect.
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// The schema of the files that can be read.
@@ -14,6 +15,9 @@ pub const FIRST_REVISION: i64 = 1;
 pub const FILE_BYTES_MAX: usize = 64 << 20;
 const CASES_MAX: usize = 10_000;
 const STEPS_MAX: usize = 10_000;
+/// Nothing in a file is nested deeper. A transaction within a transaction takes three levels, and a
+/// real server takes 127 of them.
+const DEPTH_MAX: usize = 512;
 /// No step waits longer.
 const WAIT_MS_MAX: f64 = 3_600_000.0;
 
@@ -52,6 +56,13 @@ const OPERATIONS: &[(&str, bool, bool)] = &[
 ];
 /// What can be expected instead of an answer.
 const WORDS: &[&str] = &["started", "blocked", "done", "cancelled", "none", "idle"];
+
+/// The parts of a recorded error, and what each must be.
+const ERROR_PARTS: &[(&str, &str, fn(&Value) -> bool)] = &[
+    ("code", "number", Value::is_u64),
+    ("status", "text", Value::is_string),
+    ("message", "text", Value::is_string),
+];
 
 /// A file of recorded cases.
 #[derive(Debug, Clone)]
@@ -130,14 +141,41 @@ impl Recording {
             let what = format!("{} bytes, at most {FILE_BYTES_MAX}", text.len());
             return Err(RecordingError::of_file(file, what));
         }
-        let value: Value = serde_json::from_str(text)
-            .map_err(|error| RecordingError::of_file(file, format!("not JSON: {error}")))?;
+        if depth(text) > DEPTH_MAX {
+            let what = format!("nested more than {DEPTH_MAX} deep; split the case");
+            return Err(RecordingError::of_file(file, what));
+        }
+        // The library's own limit is less than what a real server takes; ours stands above.
+        let mut reader = serde_json::Deserializer::from_str(text);
+        reader.disable_recursion_limit();
+        let value = Value::deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
+        let value =
+            value.map_err(|error| RecordingError::of_file(file, format!("not JSON: {error}")))?;
         read_file(file, &value).map_err(|(place, what)| RecordingError {
             file: file.to_owned(),
             place,
             what,
         })
     }
+}
+
+/// How deep objects and lists are nested, without reading them.
+fn depth(text: &str) -> usize {
+    let (mut deepest, mut depth, mut in_string, mut escaped) = (0, 0usize, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
 }
 
 fn read_file(file: &str, value: &Value) -> Read<Recording> {
@@ -278,10 +316,13 @@ fn expectation(fields: &Map<String, Value>, field: &str) -> Read<Option<Value>> 
             Some((kind, Value::Object(_))) if kind == "ok" => {}
             Some((kind, Value::String(_))) if kind == "server_crash" => {}
             Some((kind, Value::Object(error))) if kind == "error" => {
-                for part in ["code", "status", "message"] {
-                    if !error.contains_key(part) {
-                        return wrong(format!("{}.error.{part}", place()), "is missing");
-                    }
+                for (part, wanted, fits) in ERROR_PARTS {
+                    let what = match error.get(*part) {
+                        None => "is missing".to_owned(),
+                        Some(value) if !fits(value) => format!("is {value}, which is no {wanted}"),
+                        Some(_) => continue,
+                    };
+                    return wrong(format!("{}.error.{part}", place()), what);
                 }
             }
             _ => return wrong(place(), "neither ok, nor error, nor server_crash"),

@@ -5,7 +5,7 @@
 //! reads the stream or expects it to be idle.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     fmt,
     time::Duration,
 };
@@ -103,6 +103,8 @@ struct Replay {
     /// The numbers of named streams and calls.
     streams: BTreeMap<String, u64>,
     calls: BTreeMap<String, u64>,
+    /// Calls whose answer an `await` has taken.
+    answered: BTreeSet<u64>,
     next_number: u64,
     arrived: BTreeMap<u64, VecDeque<Answer>>,
 }
@@ -128,6 +130,7 @@ impl Replay {
             is_choosing: false,
             streams: BTreeMap::new(),
             calls: BTreeMap::new(),
+            answered: BTreeSet::new(),
             next_number: 1,
             arrived: BTreeMap::new(),
         }
@@ -165,11 +168,19 @@ impl Replay {
             "pending" => {
                 let number = self.known_call(step)?;
                 self.advance(PENDING);
-                Ok(json!(if self.is_quiet(number) { "blocked" } else { "done" }))
+                let open = self.is_quiet(number) && !self.answered.contains(&number);
+                Ok(json!(if open { "blocked" } else { "done" }))
             }
             "await" => {
                 let number = self.known_call(step)?;
-                Ok(self.wait_for(number, step, CALL_TIMEOUT_MS).unwrap_or_else(|| json!("blocked")))
+                if self.answered.contains(&number) {
+                    return Err("an earlier step has taken the answer of this call".to_owned());
+                }
+                let answer = self.wait_for(number, step, CALL_TIMEOUT_MS);
+                if answer.is_some() {
+                    self.answered.insert(number);
+                }
+                Ok(answer.unwrap_or_else(|| json!("blocked")))
             }
             "cancel" => {
                 let number = self.known_call(step)?;

@@ -52,6 +52,8 @@ pub struct Failure {
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Failure { etcd_version, area, case, mismatch } = self;
+        // Names come from files: nothing of them may act on a terminal.
+        let (etcd_version, area) = (etcd_version.escape_debug(), area.escape_debug());
         write!(f, "{etcd_version} {area}, case {case:?}, {mismatch}")
     }
 }
@@ -74,6 +76,14 @@ impl Report {
     /// The score of everything.
     pub fn total(&self) -> Score {
         self.sum(|_| true)
+    }
+
+    /// Takes in what other recordings came to.
+    pub fn join(&mut self, other: Report) {
+        for (key, score) in other.areas {
+            self.areas.entry(key).or_default().add(score);
+        }
+        self.failures.extend(other.failures);
     }
 
     fn sum(&self, counts: impl Fn(&str) -> bool) -> Score {

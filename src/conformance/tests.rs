@@ -232,3 +232,65 @@ fn a_version_that_is_not_simulated_is_an_error() {
     let report = replay(&newer, Some("3.5".parse().expect("simulated"))).expect("as 3.5");
     assert_eq!(report.of_version("3.6.0").to_string(), "1/1");
 }
+
+/// A transaction in so many others, and what a real server says to it.
+fn nested(depth: usize, expected: &Value) -> Value {
+    let put = json!({ "request_put": { "key": "k" } });
+    let args = (0..depth).fold(
+        json!({ "success": [put] }),
+        |inner, _| json!({ "success": [{ "request_txn": inner }] }),
+    );
+    json!({ "schema": 1, "etcd_version": "3.5.30", "area": "deep", "cases": [{
+        "name": "deep", "base_revision": 1,
+        "steps": [{ "op": "txn", "args": args, "expect": expected }]
+    }] })
+}
+
+/// A real server takes 127 transactions in each other and refuses one more; so can the runner ask.
+#[test]
+fn deep_transactions_can_be_asked() {
+    let refused = json!({ "error": { "code": 3, "status": "INVALID_ARGUMENT",
+        "message": "etcdserver: too many operations in txn request" } });
+    assert_eq!(first_mismatch(&nested(128, &refused)), None);
+    let taken = first_mismatch(&nested(127, &refused)).expect("it is taken");
+    let Cause::Differs(difference) = taken.cause else { panic!("{taken}") };
+    assert!(difference.got.starts_with(r#"{"ok":"#), "{difference}");
+    let absurd = read(&nested(1000, &refused)).expect_err("nobody means this");
+    assert!(absurd.contains("512 deep"), "{absurd}");
+}
+
+/// An answer can be awaited once; afterwards the call is done, and not blocked.
+#[test]
+fn an_answer_is_taken_once() {
+    let calls = |last: Value| {
+        json!({ "schema": 1, "etcd_version": "3.5.30", "area": "calls", "cases": [{
+            "name": "twice", "base_revision": 1, "steps": [
+                { "op": "put", "args": { "key": "a" }, "handle": "h", "expect": "started" },
+                { "op": "await", "handle": "h", "expect": {
+                    "ok": { "header": { "revision": "r+1" } } } },
+                last,
+            ]
+        }] })
+    };
+    let pending = |word| json!({ "op": "pending", "handle": "h", "expect": word });
+    assert_eq!(first_mismatch(&calls(pending("done"))), None);
+    assert!(first_mismatch(&calls(pending("blocked"))).is_some());
+    let again = json!({ "op": "await", "handle": "h", "expect": "blocked" });
+    let again = first_mismatch(&calls(again)).expect("there is nothing to await");
+    assert!(matches!(again.cause, Cause::NotAsked(_)), "{again}");
+}
+
+/// What only looks like bytes, a lease or an error is refused, and not taken for something else.
+#[test]
+fn half_right_values_are_refused() {
+    for value in [json!({ "hex": "+f" }), json!({ "hex": "f" }), json!("${L9:hex}")] {
+        let mismatch = first_mismatch(&with(1, "/args/value", value.clone()));
+        let cause = mismatch.expect("it cannot be asked").cause;
+        assert!(matches!(cause, Cause::NotAsked(_)), "{value}: {cause:?}");
+    }
+    for (part, value) in [("code", json!("5")), ("message", json!(null)), ("status", json!(5))] {
+        let wrong = with(5, &format!("/expect/error/{part}"), value);
+        let refused = read(&wrong).expect_err("it is no error");
+        assert!(refused.contains(&format!("expect.error.{part}")), "{refused}");
+    }
+}
