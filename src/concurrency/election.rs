@@ -21,7 +21,7 @@ use super::{
     request::until_definite,
     session::{Session, Shared},
     token::FencingToken,
-    turn,
+    turn::{self, WaitProfile},
 };
 use crate::{
     etcd::{Compare, CompareOp},
@@ -242,7 +242,7 @@ impl Election {
                     .ok_or(LockError::SessionExpired)?;
             }
             drop(gate);
-            turn::await_turn(shared, place, &entry, &found).await?;
+            turn::await_turn(shared, place, &entry, &found, WaitProfile::Strict).await?;
             if let Some(token) = self.won(entry, seen)? {
                 return Ok(token);
             }

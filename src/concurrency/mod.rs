@@ -2,7 +2,8 @@
 //!
 //! A [`Session`] is a lease that is kept alive, with a deadline on the client's own clock. A
 //! [`Mutex`] is a queue of keys under one prefix: the key with the least create revision owns the
-//! lock, and this create revision is the holder's [`FencingToken`]. An [`Election`] is the same
+//! lock, and this create revision is the holder's [`FencingToken`]; a [`Held`] is what a holder
+//! carries about. An [`Election`] is the same
 //! queue, whose owner also tells a value; an [`Observer`] watches one without taking part.
 //!
 //! Relies on etcd's client facade (`crate::etcd`), on `crate::time` for every wait, and on
@@ -12,11 +13,15 @@
 //! time-out, and an unlock of unknown outcome is settled before the name is locked again.
 //!
 //! A lock can still be lost while its holder believes in it. Only the resource can stop the late
-//! write, by checking the token.
+//! write, by checking the token. What follows says where the line is.
+//!
+#![doc = include_str!("promises.md")]
 
 mod election;
 mod error;
+mod held;
 mod key;
+mod lease;
 mod mutex;
 mod observer;
 mod place;
@@ -29,8 +34,10 @@ mod turn;
 
 pub use election::Election;
 pub use error::{Definiteness, ElectionError, LockError};
+pub use held::Held;
 pub use key::{owner_key, queue_prefix};
 pub use mutex::Mutex;
 pub use observer::{Leader, Leadership, Observer};
 pub use session::{Session, SessionEnd, SessionOptions};
 pub use token::FencingToken;
+pub use turn::WaitProfile;

@@ -4,7 +4,8 @@
 //! to unlock. The unit of ownership is the session: a second handle of the same session and name
 //! re-enters, with the same token, and an unlock through either frees both (glusterd2 #1426).
 //!
-//! Dropping a handle does not unlock: the key stays until `unlock` or the end of the lease.
+//! Dropping a handle does not unlock: the key stays until `unlock` or the end of the lease. Neither
+//! does dropping a [`Held`]; it says why.
 
 use std::{
     sync::{Arc, Mutex as StdMutex},
@@ -13,13 +14,14 @@ use std::{
 
 use super::{
     error::LockError,
+    held::Held,
     place::{Entry, Place, Tidy},
     session::Session,
     token::FencingToken,
-    turn,
+    turn::{self, WaitProfile},
 };
 use crate::{
-    etcd::{Compare, CompareOp},
+    etcd::{Compare, CompareOp, ResponseHeader},
     point::reach,
     time::{Instant, timeout_at},
 };
@@ -29,8 +31,15 @@ use crate::{
 pub struct Mutex {
     session: Session,
     place: Arc<Place>,
-    /// The incarnation that this handle acquired.
-    held: StdMutex<Option<FencingToken>>,
+    profile: WaitProfile,
+    holding: StdMutex<Option<Holding>>,
+}
+
+/// The incarnation that a handle acquired.
+#[derive(Debug, Clone)]
+struct Holding {
+    token: FencingToken,
+    header: ResponseHeader,
 }
 
 impl Mutex {
@@ -38,8 +47,13 @@ impl Mutex {
     ///
     /// Names must not be nested: the queue of `a` contains that of `a/b`.
     pub fn new(session: &Session, name: &str) -> Self {
+        Mutex::with_profile(session, name, WaitProfile::Strict)
+    }
+
+    /// The same, with a say in what a waiter does whose own key is gone.
+    pub fn with_profile(session: &Session, name: &str, profile: WaitProfile) -> Self {
         let place = session.shared().place(name);
-        Mutex { session: session.clone(), place, held: StdMutex::default() }
+        Mutex { session: session.clone(), place, profile, holding: StdMutex::default() }
     }
 
     /// Waits for the lock and takes it. While it says "ok" the session is live on its own clock,
@@ -52,12 +66,24 @@ impl Mutex {
     /// [`LockError::SessionExpired`] as soon as the session is over or the own key is gone (etcd
     /// #11456, #19597); [`LockError::Etcd`] if etcd refuses. Lost answers are asked for again.
     pub async fn lock(&self) -> Result<FencingToken, LockError> {
+        if self.profile == WaitProfile::GoCompatible {
+            return self.lock_in_turn().await;
+        }
         let shared = self.session.shared();
         tokio::select! {
             biased;
             () = shared.done() => Err(LockError::SessionExpired),
-            outcome = self.lock_while_live() => outcome,
+            outcome = self.lock_in_turn() => outcome,
         }
+    }
+
+    /// [`Mutex::lock`], and the holding as a value to carry about.
+    ///
+    /// # Errors
+    /// As `lock`; [`LockError::Released`] if another handle of the session has unlocked it already.
+    pub async fn acquire(&self) -> Result<Held, LockError> {
+        self.lock().await?;
+        self.held().ok_or(LockError::Released)
     }
 
     /// [`Mutex::lock`] until this instant on the own clock. What is left in the queue then is taken
@@ -108,20 +134,8 @@ impl Mutex {
     /// [`LockError::Released`], without a request, if this handle holds nothing (etcd #14704);
     /// the last indefinite error if the session is over before an answer came.
     pub async fn unlock(&self) -> Result<(), LockError> {
-        let held = self.held_slot().take().ok_or(LockError::Released)?;
-        if !self.place.retire(held.get()) {
-            return Err(LockError::Released);
-        }
-        let shared = self.session.shared();
-        let _tidy = Tidy::new(shared, &self.place);
-        reach("mutex.before_unlock").await;
-        {
-            let _gate = self.place.gate.lock().await;
-            self.place.resolve(shared).await?;
-        }
-        reach("mutex.after_unlock").await;
-        tracing::debug!(key = self.key(), token = held.get(), "unlocked");
-        Ok(())
+        let holding = self.slot().take().ok_or(LockError::Released)?;
+        release(&self.session, &self.place, holding.token).await
     }
 
     /// The session's key in the queue, there or not.
@@ -138,7 +152,19 @@ impl Mutex {
     /// through any handle of the session. A lapsed session keeps its token: that is the one a
     /// resource has to refuse.
     pub fn token(&self) -> Option<FencingToken> {
-        (*self.held_slot()).filter(|token| !self.place.is_retired(token.get()))
+        self.holding().map(|holding| holding.token)
+    }
+
+    /// The header of etcd's answer that showed this handle's key to be the first one; `Header` in
+    /// Go. `None` as for [`Mutex::token`].
+    pub fn header(&self) -> Option<ResponseHeader> {
+        self.holding().map(|holding| holding.header)
+    }
+
+    /// This handle's holding as a value; `None` as for [`Mutex::token`].
+    pub fn held(&self) -> Option<Held> {
+        let Holding { token, header } = self.holding()?;
+        Some(Held::new(&self.session, &self.place, token, header))
     }
 
     /// Whether this handle holds the lock as far as the client can know: a token, and a live
@@ -147,7 +173,8 @@ impl Mutex {
         self.token().is_some() && self.session.is_live()
     }
 
-    /// The comparison for a transaction of one's own that must only happen under this holding.
+    /// The comparison for a transaction of one's own in etcd that must only happen under this
+    /// holding. Go's `IsOwner` compares with revision -1 while nothing is held, which never holds.
     ///
     /// # Errors
     /// [`LockError::Released`] if this handle holds nothing.
@@ -156,19 +183,24 @@ impl Mutex {
         Ok(Compare::create_revision(self.key(), CompareOp::Equal, token.get()))
     }
 
-    fn held_slot(&self) -> std::sync::MutexGuard<'_, Option<FencingToken>> {
-        self.held.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    fn slot(&self) -> std::sync::MutexGuard<'_, Option<Holding>> {
+        self.holding.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    async fn lock_while_live(&self) -> Result<FencingToken, LockError> {
+    fn holding(&self) -> Option<Holding> {
+        self.slot().clone().filter(|holding| !self.place.is_retired(holding.token.get()))
+    }
+
+    async fn lock_in_turn(&self) -> Result<FencingToken, LockError> {
         let shared = self.session.shared();
         loop {
             let (entry, found) = {
                 let _gate = self.place.gate.lock().await;
                 turn::enqueue(shared, &self.place, b"").await?
             };
-            turn::await_turn(shared, &self.place, &entry, &found).await?;
-            if let Some(token) = self.acquired(entry)? {
+            let header =
+                turn::await_turn(shared, &self.place, &entry, &found, self.profile).await?;
+            if let Some(token) = self.acquired(entry, header)? {
                 return Ok(token);
             }
         }
@@ -184,8 +216,9 @@ impl Mutex {
                 return Err(LockError::Locked);
             }
             drop(gate);
-            turn::await_turn(shared, &self.place, &entry, &found).await?;
-            if let Some(token) = self.acquired(entry)? {
+            let header =
+                turn::await_turn(shared, &self.place, &entry, &found, self.profile).await?;
+            if let Some(token) = self.acquired(entry, header)? {
                 return Ok(token);
             }
         }
@@ -193,15 +226,40 @@ impl Mutex {
 
     /// The last look before "ok", without an await in between: the session's own clock, and whether
     /// another handle has given the incarnation up meanwhile (`None`: queue again).
-    fn acquired(&self, entry: Entry) -> Result<Option<FencingToken>, LockError> {
+    fn acquired(
+        &self,
+        entry: Entry,
+        header: ResponseHeader,
+    ) -> Result<Option<FencingToken>, LockError> {
         self.session.shared().check_live()?;
         if self.place.is_retired(entry.revision) {
             return Ok(None);
         }
         let token = FencingToken::new(entry.revision);
-        *self.held_slot() = Some(token);
+        *self.slot() = Some(Holding { token, header });
         entry.keep();
         tracing::debug!(key = self.key(), token = token.get(), "locked");
         Ok(Some(token))
     }
+}
+
+/// Gives up an incarnation, for all handles of the session.
+pub(super) async fn release(
+    session: &Session,
+    place: &Arc<Place>,
+    token: FencingToken,
+) -> Result<(), LockError> {
+    if !place.retire(token.get()) {
+        return Err(LockError::Released);
+    }
+    let shared = session.shared();
+    let _tidy = Tidy::new(shared, place);
+    reach("mutex.before_unlock").await;
+    {
+        let _gate = place.gate.lock().await;
+        place.resolve(shared).await?;
+    }
+    reach("mutex.after_unlock").await;
+    tracing::debug!(key = place.key, token = token.get(), "unlocked");
+    Ok(())
 }

@@ -8,8 +8,8 @@ use super::{error::LockError, session::Shared};
 use crate::{
     etcd::{
         Client, Compare, CompareOp, Error, EventType, GetOptions, GetResponse, KeyValue,
-        PutOptions, SortOrder, SortTarget, Txn, TxnOp, TxnOpResponse, TxnResponse, WatchOptions,
-        WatchStream,
+        PutOptions, ResponseHeader, SortOrder, SortTarget, Txn, TxnOp, TxnOpResponse, TxnResponse,
+        WatchOptions, WatchStream,
     },
     time::timeout,
 };
@@ -42,8 +42,10 @@ pub(super) async fn owner(
 }
 
 /// The answer to [`enqueue`].
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Enqueued {
+    /// The answer's header.
+    pub(super) header: ResponseHeader,
     /// Create revision of the own key.
     pub(super) revision: i64,
     /// Its mod revision.
@@ -72,7 +74,7 @@ impl Enqueued {
         };
         let owner = owner.kvs().first().ok_or(LockError::Answer("no owner"))?;
         let first = owner.key() == key.as_bytes();
-        Ok(Enqueued { revision, mod_revision, met, first })
+        Ok(Enqueued { header: header.clone(), revision, mod_revision, met, first })
     }
 }
 
@@ -150,6 +152,8 @@ pub(super) fn look(prefix: &str, key: &str, revision: i64) -> Txn {
 /// The answer to [`look`].
 #[derive(Debug)]
 pub(super) struct View {
+    /// The answer's header.
+    pub(super) header: ResponseHeader,
     /// The store's revision that this is a picture of.
     pub(super) revision: i64,
     /// Create revision of the own key, if it is there.
@@ -160,13 +164,13 @@ pub(super) struct View {
 
 impl View {
     pub(super) fn read(reply: &TxnResponse) -> Result<Self, LockError> {
-        let revision = reply.header().ok_or(LockError::Answer("no header"))?.revision();
+        let header = reply.header().ok_or(LockError::Answer("no header"))?.clone();
         let answers = reply.op_responses();
         let [TxnOpResponse::Get(own), TxnOpResponse::Get(before)] = answers.as_slice() else {
             return Err(LockError::Answer("not the operations that were asked for"));
         };
         let predecessor = before.kvs().first().map(|kv| kv.key().to_vec());
-        Ok(View { revision, own: first_revision(own), predecessor })
+        Ok(View { revision: header.revision(), header, own: first_revision(own), predecessor })
     }
 }
 
@@ -174,24 +178,28 @@ fn first_revision(reply: &GetResponse) -> Option<i64> {
     reply.kvs().first().map(|kv| kv.create_revision())
 }
 
-/// Why a wait ended. Either way the queue has to be read again.
+/// Why a wait ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Wake {
-    /// One of the two keys was deleted.
+    /// The predecessor was deleted: the queue has to be read again.
     Deleted,
-    /// The watch was cancelled, compacted, broken, or did not come about.
+    /// The own key was deleted. Whatever is found under it later is another incarnation.
+    Expelled,
+    /// The watch was cancelled, compacted, broken, or did not come about: as `Deleted`.
     Broken,
 }
 
-/// Waits until the predecessor or the own key is deleted. The watch begins right behind the
-/// picture that named the predecessor: a later start could miss its delete.
-pub(super) async fn wait_for_delete(shared: &Shared, key: &str, view: &View) -> Wake {
+/// Waits until the predecessor is deleted, or the own key if there is one to watch. The watch
+/// begins right behind the picture that named the predecessor: a later start could miss its delete
+/// (python-etcd3 #1107).
+pub(super) async fn wait_for_delete(shared: &Shared, own: Option<&str>, view: &View) -> Wake {
     let Some(predecessor) = &view.predecessor else { return Wake::Deleted };
-    let opening = watch_both(shared.client(), predecessor, key, view.revision + 1);
+    let lease = shared.lease();
+    let opening = watch(shared.client(), predecessor, own, view.revision + 1);
     let mut stream = match timeout(shared.options().request_timeout, opening).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => {
-            tracing::debug!(key, %error, "watch not opened");
+            tracing::debug!(lease, %error, "watch not opened");
             return Wake::Broken;
         }
         Err(_) => return Wake::Broken,
@@ -201,25 +209,30 @@ pub(super) async fn wait_for_delete(shared: &Shared, key: &str, view: &View) -> 
             Ok(Some(reply)) if !reply.canceled() => reply,
             Ok(_) => return Wake::Broken,
             Err(error) => {
-                tracing::debug!(key, %error, "watch broke");
+                tracing::debug!(lease, %error, "watch broke");
                 return Wake::Broken;
             }
         };
-        let deleted = reply.events().iter().any(|event| event.event_type() == EventType::Delete);
-        if deleted {
-            return Wake::Deleted;
+        let events = reply.events().iter();
+        let mut deleted = events.filter(|event| event.event_type() == EventType::Delete);
+        if let Some(event) = deleted.next() {
+            let key = event.kv().map(|kv| kv.key());
+            let expelled = own.is_some() && key == own.map(str::as_bytes);
+            return if expelled { Wake::Expelled } else { Wake::Deleted };
         }
     }
 }
 
-async fn watch_both(
+async fn watch(
     mut client: Client,
     predecessor: &[u8],
-    own: &str,
+    own: Option<&str>,
     start: i64,
 ) -> Result<WatchStream, Error> {
     let options = WatchOptions::new().with_start_revision(start);
     let mut stream = client.watch(predecessor, Some(options.clone())).await?;
-    stream.watch(own, Some(options)).await?;
+    if let Some(own) = own {
+        stream.watch(own, Some(options)).await?;
+    }
     Ok(stream)
 }

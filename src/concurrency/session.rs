@@ -21,13 +21,13 @@ use std::{
 use tokio::sync::{Notify, mpsc};
 
 use super::{
-    error::{Class, LockError, class},
+    error::LockError,
+    lease::{adopt, grant, revoke},
     place::{self, Place},
-    renewal::{Attempt, Renewal, keep_alive},
-    request::Pauses,
+    renewal::keep_alive,
 };
 use crate::{
-    etcd::{self, LeaseGrantOptions},
+    etcd,
     point::reach,
     time::{Instant, sleep_until, timeout},
 };
@@ -216,6 +216,29 @@ impl Session {
         async move { shared.done().await }
     }
 
+    /// How long the session may still be relied on if no further renewal is acknowledged; zero once
+    /// it is over.
+    pub fn remaining(&self) -> Duration {
+        let state = *self.shared().state();
+        let now = Instant::now();
+        match state.ended(now) {
+            Some(_) => Duration::ZERO,
+            None => state.deadline.saturating_duration_since(now),
+        }
+    }
+
+    /// Waits until no more than `margin` remains, or the session is over. For work that takes some
+    /// time to stop: with a margin of that time, what is begun under the session has ended before
+    /// the deadline (kubernetes #23731). It may be a false alarm: the next renewal can still come,
+    /// and then this can be waited for again.
+    ///
+    /// In peace the session renews at a third of its TTL, so a margin of two thirds or more is
+    /// always reached. Does not keep the session alive.
+    pub fn expires_within(&self, margin: Duration) -> impl Future<Output = ()> + Send + use<> {
+        let shared = self.shared().clone();
+        async move { shared.expires_within(margin).await }
+    }
+
     /// Stops refreshing without a revoke: the lease and its keys stay until the TTL is over. The
     /// session is over for this client at once, as `Done` is closed in Go.
     pub fn orphan(&self) {
@@ -282,18 +305,23 @@ impl Shared {
     }
 
     pub(super) async fn done(&self) {
+        self.expires_within(Duration::ZERO).await;
+    }
+
+    async fn expires_within(&self, margin: Duration) {
         loop {
             let mut changed = pin!(self.changed.notified());
             // Enlisted before the look, so that no change falls between the two.
             changed.as_mut().enable();
-            let state = *self.state();
-            if state.ended(Instant::now()).is_some() {
+            let (state, now) = (*self.state(), Instant::now());
+            let left = state.deadline.saturating_duration_since(now);
+            if left <= margin || state.ended(now).is_some() {
                 return;
             }
             tokio::select! {
                 biased;
                 () = changed => {}
-                () = sleep_until(state.deadline) => {}
+                () = sleep_until(now + (left - margin)) => {}
             }
         }
     }
@@ -332,68 +360,6 @@ impl Shared {
     pub(super) fn neglect(&self, place: &Arc<Place>) {
         // The receiver is gone only when the session is over, and then etcd cleans up.
         let _ = self.neglected.send(place.clone());
-    }
-}
-
-async fn grant(
-    client: &etcd::Client,
-    options: &SessionOptions,
-) -> Result<(Instant, Renewal, i64, i64), LockError> {
-    let mut client = client.clone();
-    let sent = Instant::now();
-    let request = client.lease_grant(options.ttl_s, None::<LeaseGrantOptions>);
-    let reply = timeout(options.request_timeout, request)
-        .await
-        .map_err(|_| LockError::TimedOut(options.request_timeout))?
-        .map_err(Box::new)?;
-    let (lease, ttl_s) = (reply.id(), reply.ttl());
-    if ttl_s <= 0 {
-        return Err(LockError::Answer("a grant without time to live"));
-    }
-    Ok((sent, Renewal::new(client, lease, ttl_s), lease, ttl_s))
-}
-
-/// An adopted lease is "held" only from its first acknowledged renewal on.
-async fn adopt(
-    client: &etcd::Client,
-    lease: i64,
-    options: &SessionOptions,
-) -> Result<(Instant, Renewal, i64, i64), LockError> {
-    let mut asking = client.clone();
-    let reply = timeout(options.request_timeout, asking.lease_time_to_live(lease, None))
-        .await
-        .map_err(|_| LockError::TimedOut(options.request_timeout))?
-        .map_err(Box::new)?;
-    // Etcd answers a TTL of -1 for a lease it does not have.
-    if reply.ttl() < 0 || reply.granted_ttl() <= 0 {
-        return Err(LockError::SessionExpired);
-    }
-    let mut renewal = Renewal::new(client.clone(), lease, reply.granted_ttl());
-    match renewal.attempt(options.request_timeout).await {
-        Attempt::Acknowledged(sent, ttl_s) => Ok((sent, renewal, lease, ttl_s)),
-        Attempt::Gone => Err(LockError::SessionExpired),
-        Attempt::Broken | Attempt::Lost => Err(LockError::TimedOut(options.request_timeout)),
-    }
-}
-
-/// Revokes until the answer is definite. Not bounded: the caller is.
-async fn revoke(shared: &Shared) -> Result<(), LockError> {
-    let mut client = shared.client();
-    let mut pauses = Pauses::new();
-    loop {
-        let request = client.lease_revoke(shared.lease);
-        match timeout(shared.options.request_timeout, request).await {
-            Ok(Ok(_)) => return Ok(()),
-            Ok(Err(error)) => match class(&error) {
-                Class::LeaseGone => return Ok(()),
-                Class::Refused => return Err(Box::new(error).into()),
-                Class::Unknown => {
-                    tracing::debug!(lease = shared.lease, %error, "revoke not answered");
-                }
-            },
-            Err(_) => {}
-        }
-        pauses.pause_fully().await;
     }
 }
 

@@ -1,8 +1,8 @@
 //! Entering the queue and waiting for the turn: what a lock and an election have in common.
 //!
-//! After `tryAcquire` of etcd's `concurrency/mutex.go` and `waitDeletes` of `key.go`. Both give up
-//! as soon as the own key is gone, and both end with a picture of the store in which the own
-//! incarnation was there and first.
+//! After `tryAcquire` of etcd's `concurrency/mutex.go` and `waitDeletes` of `key.go`. Both end with
+//! a picture of the store in which the own incarnation was there and first. Unless asked to do as
+//! Go does, both give up as soon as the own key is gone.
 
 use std::sync::Arc;
 
@@ -13,7 +13,21 @@ use super::{
     request::{Pauses, until_definite},
     session::Shared,
 };
-use crate::point::reach;
+use crate::{etcd::ResponseHeader, point::reach};
+
+/// What a waiter does whose own key is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WaitProfile {
+    /// It gives up within one delivery of a watch, and as soon as its session is over. It can then
+    /// make a new session and queue again.
+    #[default]
+    Strict,
+    /// As etcd's `mutex.go` (etcd #19597): it watches only its predecessor, so it stays blocked
+    /// until that one leaves, and only then finds out. Neither is it woken by the end of its
+    /// session. For a program that is ported from Go and relies on this timing; what it is told at
+    /// the end is as strict as ever.
+    GoCompatible,
+}
 
 /// Enters the queue with this value, or finds the session's key in it as it is. The gate is held.
 pub(super) async fn enqueue(
@@ -42,18 +56,21 @@ pub(super) async fn enqueue(
     }
 }
 
-/// Waits until the incarnation is first in the queue; not at all if it was found to be.
+/// Waits until the incarnation is first in the queue; not at all if it was found to be. Gives the
+/// header of the answer that showed it.
 pub(super) async fn await_turn(
     shared: &Shared,
     place: &Place,
     entry: &Entry,
     found: &Enqueued,
-) -> Result<(), LockError> {
+    profile: WaitProfile,
+) -> Result<ResponseHeader, LockError> {
     if found.first {
         reach("queue.after_enqueue").await;
-        return Ok(());
+        return Ok(found.header.clone());
     }
     let revision = entry.revision;
+    let own = (profile == WaitProfile::Strict).then_some(place.key.as_str());
     let txn = queue::look(&place.prefix, &place.key, revision);
     let mut pauses = Pauses::new();
     loop {
@@ -63,20 +80,31 @@ pub(super) async fn await_turn(
         })
         .await?;
         let view = View::read(&reply.value)?;
-        if view.own != Some(revision) {
-            tracing::debug!(key = place.key, revision, "own key is gone");
-            place.vanish(revision);
-            return Err(LockError::SessionExpired);
+        // Go looks for its own key only when nobody is before it any more.
+        let looks = own.is_some() || view.predecessor.is_none();
+        if looks && view.own != Some(revision) {
+            return Err(expelled(place, revision));
         }
         if view.predecessor.is_none() {
-            return Ok(());
+            return Ok(view.header);
         }
         reach("queue.before_wait").await;
-        let wake = queue::wait_for_delete(shared, &place.key, &view).await;
+        let wake = queue::wait_for_delete(shared, own, &view).await;
         reach("queue.after_wait").await;
         match wake {
             Wake::Deleted => pauses.reset(),
-            Wake::Broken => pauses.pause(shared).await,
+            // No second look: the watch began when the key was there.
+            Wake::Expelled => return Err(expelled(place, revision)),
+            Wake::Broken if own.is_some() => pauses.pause(shared).await,
+            // The session may be over, and the wait goes on: the pause must not be cut short.
+            Wake::Broken => pauses.pause_fully().await,
         }
     }
+}
+
+/// Takes note that the own key is gone.
+fn expelled(place: &Place, revision: i64) -> LockError {
+    tracing::debug!(key = place.key, revision, "own key is gone");
+    place.vanish(revision);
+    LockError::SessionExpired
 }

@@ -10,7 +10,7 @@ use crate::{
     time::{sleep, timeout},
 };
 
-type Campaign = Result<FencingToken, ElectionError>;
+pub(super) type Campaign = Result<FencingToken, ElectionError>;
 
 fn expired(campaign: &Campaign) -> bool {
     matches!(campaign, Err(ElectionError::Lock(LockError::SessionExpired)))
@@ -18,13 +18,13 @@ fn expired(campaign: &Campaign) -> bool {
 
 impl World {
     /// A candidate with a session of its own.
-    async fn candidate(&self, client: u8, ttl_s: i64, name: &str) -> Arc<Election> {
+    pub(super) async fn candidate(&self, client: u8, ttl_s: i64, name: &str) -> Arc<Election> {
         let session = self.session(client, ttl_s).await;
         Arc::new(Election::new(&session, name))
     }
 
     /// Campaigns to the end.
-    async fn campaign(
+    pub(super) async fn campaign(
         &self,
         client: u8,
         election: &Arc<Election>,
@@ -34,7 +34,7 @@ impl World {
         self.on(client, async move { election.campaign(value).await }).await
     }
 
-    async fn resign(&self, client: u8, election: &Arc<Election>) {
+    pub(super) async fn resign(&self, client: u8, election: &Arc<Election>) {
         let election = election.clone();
         self.on(client, async move { election.resign().await }).await.expect("it leads");
     }

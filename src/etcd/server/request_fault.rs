@@ -144,12 +144,15 @@ pub(super) struct RequestFaults {
     next_id: u64,
     /// Each with what it has passed over and what it has harmed.
     all: BTreeMap<RequestFaultId, (RequestFault, u64, u64)>,
+    /// How many requests of each kind came, harmed or not.
+    received: BTreeMap<RequestKind, u64>,
 }
 
 impl RequestFaults {
     /// What becomes of the next request of this kind. The oldest fault that fits takes it; the
     /// others do not count it.
     pub(super) fn meet(&mut self, kind: RequestKind) -> Option<Harm> {
+        *self.received.entry(kind).or_default() += 1;
         for (fault, passed, harmed) in self.all.values_mut() {
             if fault.kind != kind || *harmed >= fault.count {
                 continue;
@@ -175,6 +178,12 @@ impl MemberState {
         let id = RequestFaultId(faults.next_id);
         faults.all.insert(id, (fault, 0, 0));
         id
+    }
+
+    /// How many requests of this kind have reached the member over its connections, over all its
+    /// lives: also those that were then lost, and each that was done twice once.
+    pub fn received(&self, kind: RequestKind) -> u64 {
+        self.lock().faults.received.get(&kind).copied().unwrap_or(0)
     }
 
     /// How many requests the fault has harmed; 0 for one that was withdrawn.
