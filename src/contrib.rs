@@ -77,8 +77,10 @@ impl Options {
 }
 
 /// Plays a client to its end and says with which status the program exits: 0, or 1 after a failure
-/// that was not expected. `connecting` makes the client of etcd; `output` is given each line without
-/// time stamp and newline; `prompt` is awaited where client 1 waits for a key.
+/// that was not expected.
+///
+/// `connecting` makes the client of etcd; `output` is given each line without time stamp and
+/// newline; `prompt` is awaited where client 1 waits for a key.
 pub async fn run(
     options: &Options,
     connecting: impl Future<Output = Result<etcd::Client, impl Display>>,

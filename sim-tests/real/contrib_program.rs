@@ -93,8 +93,8 @@ async fn ended(program: Program) -> Ended {
     (status, lines.iter().map(|line| unstamped(line)).collect())
 }
 
-/// The story: client 1 locks and loses its lease, client 2 writes, client 1 goes on, and then client
-/// 2 once more.
+/// The story: client 1 locks and loses its lease, client 2 writes, client 1 goes on; and then
+/// client 2 once more.
 async fn story(loss: Loss, guard: &str, token: &str) -> [Ended; 3] {
     let member = Member::start().await;
     let storage = Storage::start(&["--guard", guard]).await;
@@ -131,8 +131,9 @@ fn version(lines: &[String]) -> String {
     acquired.unwrap_or_else(|| panic!("{lines:?}")).to_owned()
 }
 
-/// The original's lines, and its fault: a rightful client 2 is refused.
-async fn as_the_original_tells_it(loss: Loss) {
+/// What was told, and what the original tells: its lines, and its fault, that a rightful client 2
+/// is refused.
+async fn as_the_original(loss: Loss) -> [[Ended; 3]; 2] {
     let [first, second, third] = story(loss, "equal", "lease").await;
     let [old, new, newest] = [&first.1, &second.1, &third.1].map(|lines| version(lines));
     let different = |given: &str| {
@@ -152,34 +153,38 @@ async fn as_the_original_tells_it(loss: Loss) {
     let expected =
         format!("expected fail to write to storage with old lease version: {}", different(&old));
     let lines = [&begins(1, &old)[..], &[please, "resuming client 1".into(), expected]].concat();
-    assert_eq!(first, (Some(0), lines));
+    let expected_first = (Some(0), lines);
     let written = format!("successfully write a key to storage using lease {new}");
     let continuing = "this is client 2, continuing".to_owned();
     let lines = [&begins(2, &new)[..], &[continuing.clone(), written]].concat();
-    assert_eq!(second, (Some(0), lines));
+    let expected_second = (Some(0), lines);
     let refused = format!("unexpected fail to write to storage: {}", different(&newest));
     let lines = [&begins(2, &newest)[..], &[continuing, refused]].concat();
-    assert_eq!(third, (Some(1), lines));
+    let expected = [expected_first, expected_second, (Some(1), lines)];
+    [[first, second, third], expected]
 }
 
 #[tokio::test]
 async fn the_story_by_revoke() {
-    as_the_original_tells_it(Loss::Revoke).await;
+    let [told, expected] = as_the_original(Loss::Revoke).await;
+    assert_eq!(told, expected);
 }
 
 #[tokio::test]
 async fn the_story_by_expiry() {
-    as_the_original_tells_it(Loss::Expiry).await;
+    let [told, expected] = as_the_original(Loss::Expiry).await;
+    assert_eq!(told, expected);
 }
 
 #[tokio::test]
 async fn the_story_by_a_stopped_process() {
-    as_the_original_tells_it(Loss::Stop).await;
+    let [told, expected] = as_the_original(Loss::Stop).await;
+    assert_eq!(told, expected);
 }
 
 /// With an order instead of equality, and versions that have one (the defaults), the late client is
-/// refused all the same, and the rightful one gets in.
-async fn with_monotonic_tokens(loss: Loss) {
+/// refused all the same, and the rightful one gets in. The versions of the three.
+async fn with_monotonic_tokens(loss: Loss) -> [i64; 3] {
     let [first, second, third] = story(loss, "monotonic", "revision").await;
     let stale = "expected fail to write to storage with old lease version: error: stale token:";
     assert!(first.1[5].starts_with(stale), "{first:?}");
@@ -187,23 +192,26 @@ async fn with_monotonic_tokens(loss: Loss) {
     let written = format!("successfully write a key to storage using lease {}", version(&third.1));
     assert_eq!(third.1[4], written);
     assert_eq!([first.0, second.0, third.0], [Some(0); 3], "{first:?} {second:?} {third:?}");
-    let number = |ended: &Ended| i64::from_str_radix(&version(&ended.1), 16).expect("hex");
-    assert!(number(&first) < number(&second) && number(&second) < number(&third));
+    [first, second, third]
+        .map(|ended| i64::from_str_radix(&version(&ended.1), 16).expect("the version is hex"))
 }
 
 #[tokio::test]
 async fn monotonic_tokens_by_revoke() {
-    with_monotonic_tokens(Loss::Revoke).await;
+    let versions = with_monotonic_tokens(Loss::Revoke).await;
+    assert!(versions.is_sorted_by(|a, b| a < b), "{versions:?}");
 }
 
 #[tokio::test]
 async fn monotonic_tokens_by_expiry() {
-    with_monotonic_tokens(Loss::Expiry).await;
+    let versions = with_monotonic_tokens(Loss::Expiry).await;
+    assert!(versions.is_sorted_by(|a, b| a < b), "{versions:?}");
 }
 
 #[tokio::test]
 async fn monotonic_tokens_by_a_stopped_process() {
-    with_monotonic_tokens(Loss::Stop).await;
+    let versions = with_monotonic_tokens(Loss::Stop).await;
+    assert!(versions.is_sorted_by(|a, b| a < b), "{versions:?}");
 }
 
 /// What the Go client sends (`net/http`, `transfer.go`), without two lines of it: `User-Agent:

@@ -1,8 +1,8 @@
 //! The recorded cases of `contrib/lock`'s storage against `leasehold storage --guard equal`, over
 //! real sockets: request lines, methods, chunks and half-closed connections included.
 //!
-//! Where the Go server gave a well-formed 200 with a JSON body, ours gives the same. Where it exited
-//! or answered nothing, ours answers with a 4xx that says why. In no case does it end.
+//! Where the Go server gave a well-formed 200 with a JSON body, ours gives the same. Where it
+//! exited or answered nothing, ours answers with a 4xx that says why. In no case does it end.
 
 use std::{
     io::{Read, Write},

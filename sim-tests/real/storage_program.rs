@@ -133,8 +133,8 @@ impl Writer {
     }
 }
 
-/// No acknowledged write is lost, no mark falls, and a resend of what was under way is settled: over
-/// kills at any time, also while the log is compacted.
+/// No acknowledged write is lost, no mark falls, and a resend of what was under way is settled:
+/// over kills at any time, also while the log is compacted.
 #[tokio::test]
 async fn killed_under_load() {
     let directory = Fresh::new("kill");
@@ -253,8 +253,8 @@ async fn fails(arguments: &[&str]) -> (Option<i32>, String) {
     (status, lines[0].clone())
 }
 
-/// A wrong start ends with one line that says what is wrong: status 1 if it is the world, 2 if it is
-/// the request.
+/// A wrong start ends with one line that says what is wrong: status 1 if it is the world, 2 if it
+/// is the request.
 #[tokio::test]
 async fn wrong_starts() {
     let directory = Fresh::new("wrong");
