@@ -17,7 +17,7 @@ fn text(bytes: &[u8]) -> String {
 /// Every bad request ends with status 2 and exactly one line, which names what is wrong.
 #[test]
 fn bad_requests_get_one_line_and_status_2() {
-    let cases: [(&[&str], &str); 22] = [
+    let cases: [(&[&str], &str); 25] = [
         (&["explore", "--scenario", "nope"], "unknown scenario \"nope\": choose one of"),
         (&["explore", "--guard", "strict"], "unknown guard \"strict\": choose one of"),
         (&["explore", "--token", "uuid"], "unknown token \"uuid\": choose one of"),
@@ -36,6 +36,9 @@ fn bad_requests_get_one_line_and_status_2() {
         (&["replay", "hello"], "not a replay token"),
         (&["demo", "--by", "magic"], "\"magic\": choose one of revoke, expiry, pause"),
         (&["dance"], "dance"),
+        (&["lock", "job", "--", "true"], "`cargo real run --release -- lock`"),
+        (&["storage", "--guard", "equal"], "`cargo real run --release -- storage`"),
+        (&["client", "1", "--help"], "`cargo real run --release -- client`"),
         (&["conformance"], "<DIR>"),
         (&["conformance", "no-such-dir"], "no-such-dir: "),
         (&["conformance", "src"], "src: no recordings (*.json) in it"),

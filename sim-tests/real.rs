@@ -11,6 +11,8 @@
 //! etcd, in the target `sim`, which in turn refuses to be built without `--cfg madsim`.
 
 #[cfg(not(madsim))]
+mod contrib_case;
+#[cfg(not(madsim))]
 mod parity;
 #[cfg(not(madsim))]
 mod recording;
@@ -18,6 +20,7 @@ mod recording;
 #[cfg(not(madsim))]
 mod real {
     mod client;
+    mod contrib_program;
     mod differential;
     mod disk;
     mod drop_in;
@@ -25,6 +28,9 @@ mod real {
     mod lock_program;
     mod member;
     mod mutex;
+    mod program;
     mod session;
+    mod storage_cases_program;
+    mod storage_program;
     mod twin;
 }

@@ -13,6 +13,7 @@ mod catalog;
 mod client_driver;
 mod command;
 mod conformance;
+mod contrib_case;
 mod demo;
 mod determinism;
 mod fault;

@@ -8,9 +8,8 @@ use leasehold::{
     history::RowResult,
     storage::{GuardKind, Request, Response, StateMachine, Store},
 };
-use serde_json::Value;
 
-const CASES: &str = include_str!("data/contrib-storage-cases.json");
+use crate::contrib_case::{self, unescape};
 
 /// Cases whose outcome depends on the framing of the HTTP request and not on its body.
 const HTTP_ONLY: [&str; 9] = [
@@ -24,51 +23,6 @@ const HTTP_ONLY: [&str; 9] = [
     "two pipelined requests (first answer shown)",
     "Expect: 100-continue",
 ];
-
-/// The recording shows bytes as in a Python literal: `\n`, `\\`, `\'`, `\xff`.
-fn unescape(text: &str) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        if byte != b'\\' {
-            out.push(byte);
-            continue;
-        }
-        match bytes.next() {
-            Some(b'n') => out.push(b'\n'),
-            Some(b'r') => out.push(b'\r'),
-            Some(b't') => out.push(b'\t'),
-            Some(b'x') => {
-                let digit = |byte: Option<u8>| (byte.unwrap() as char).to_digit(16).unwrap() as u8;
-                let high = digit(bytes.next());
-                out.push(high * 16 + digit(bytes.next()));
-            }
-            Some(other) => out.push(other),
-            None => panic!("a lone backslash in {text}"),
-        }
-    }
-    out
-}
-
-/// The body of a step; the abbreviated ones are made again at their full size.
-fn body(case: &str, step: &Value) -> Vec<u8> {
-    let text = step["body"].as_str().unwrap();
-    let filler = "x".repeat(10_000_000);
-    match case {
-        "deep nesting 10001 in an extra field" => {
-            let (open, close) = ("[".repeat(10_001), "]".repeat(10_001));
-            format!("{{\"op\":\"read\",\"key\":\"k\",\"x\":{open}{close}}}").into_bytes()
-        }
-        "huge val 10 MB" if text.contains("write") => {
-            format!("{{\"op\":\"write\",\"key\":\"k\",\"val\":\"{filler}\",\"version\":1}}").into()
-        }
-        "huge key 10 MB" => {
-            format!("{{\"op\":\"write\",\"key\":\"{filler}\",\"val\":\"v\",\"version\":1}}").into()
-        }
-        "10 MB of junk" => filler.into_bytes(),
-        _ => unescape(text),
-    }
-}
 
 /// Status and body that our storage answers.
 fn answer(store: &mut Store, body: &[u8]) -> (u64, Vec<u8>) {
@@ -85,7 +39,7 @@ fn answer(store: &mut Store, body: &[u8]) -> (u64, Vec<u8>) {
 /// Each recorded answer is ours, byte for byte, and what ended the Go server is told the reason.
 #[test]
 fn recorded_cases() {
-    let cases: Vec<Value> = serde_json::from_str(CASES).unwrap();
+    let cases = contrib_case::all();
     let (mut same, mut told) = (0, 0);
     for case in &cases {
         let name = case["case"].as_str().unwrap();
@@ -95,7 +49,7 @@ fn recorded_cases() {
         let mut store = Store::of_kind(GuardKind::Equal);
         let mut exited = false;
         for step in case["steps"].as_array().unwrap() {
-            let (status, given) = answer(&mut store, &body(name, step));
+            let (status, given) = answer(&mut store, &contrib_case::body(name, step));
             let expected = unescape(step["response_body"].as_str().unwrap());
             if step["status"] == 200 && !expected.is_empty() {
                 same += 1;

@@ -2,16 +2,18 @@
 //!
 //! It tells the story that the original tells, line by line (`contrib/lock/client/client.go`), over
 //! an output and a prompt: the program prints with Go's time stamp and waits for a key, the demo
-//! collects the lines and lets its plan answer. One fault of the original is not copied: a client
-//! whose write fails gives the lock back before it ends, so that the next one need not wait for the
-//! lease to run out.
+//! collects the lines and lets its plan answer. How etcd is reached is the caller's matter.
+//!
+//! Two faults of the original are not copied. A client whose write fails gives the lock back before
+//! it ends, so that the next one need not wait for the lease to run out. And what is shown to the
+//! storage is by default the create revision, which has an order, and not the lease id.
 
-use std::{future::Future, time::Duration};
+use std::{fmt::Display, future::Future, time::Duration};
 
 use crate::{
     concurrency::{Mutex, Session, SessionOptions},
     etcd,
-    storage::{self, ClientOptions, Request},
+    storage::{self, ClientOptions, Request, StorageError},
     time::timeout,
 };
 
@@ -54,37 +56,37 @@ impl Role {
 pub struct Options {
     /// Which client it is.
     pub role: Role,
-    /// Where etcd listens.
-    pub endpoints: Vec<String>,
-    /// Where the storage listens, as `host:port`.
+    /// Where the storage listens, as `host:port` or `http://host:port`.
     pub storage: String,
+    /// The time to live of the session, in seconds; etcd grants 2 at least.
+    pub ttl_s: i64,
     /// What goes to the storage as the version.
     pub version: Version,
 }
 
 impl Options {
-    /// The addresses of the original.
+    /// The original's storage and TTL, and a version that has an order.
     pub fn new(role: Role) -> Self {
-        let endpoints = ["127.0.0.1:2379", "127.0.0.1:22379", "127.0.0.1:32379"];
         Options {
             role,
-            endpoints: endpoints.map(str::to_owned).to_vec(),
             storage: "localhost:8080".to_owned(),
-            version: Version::Lease,
+            ttl_s: 1,
+            version: Version::CreateRevision,
         }
     }
 }
 
 /// Plays a client to its end and says with which status the program exits: 0, or 1 after a failure
-/// that was not expected. `output` is given each line without time stamp and newline; `prompt` is
-/// awaited where client 1 waits for a key.
+/// that was not expected. `connecting` makes the client of etcd; `output` is given each line without
+/// time stamp and newline; `prompt` is awaited where client 1 waits for a key.
 pub async fn run(
     options: &Options,
+    connecting: impl Future<Output = Result<etcd::Client, impl Display>>,
     mut output: impl FnMut(&str),
     prompt: impl Future<Output = ()>,
 ) -> u8 {
     output(&format!("client {} starts", options.role.number()));
-    let session = match open(options).await {
+    let session = match open(options, connecting).await {
         Ok(session) => session,
         Err(line) => {
             output(&line);
@@ -101,16 +103,18 @@ pub async fn run(
 }
 
 /// Connects and opens the session; the error is the line to print.
-async fn open(options: &Options) -> Result<Session, String> {
-    let mut client = etcd::Client::connect(&options.endpoints, None)
-        .await
-        .map_err(|error| format!("failed to create an etcd client: {error}"))?;
+async fn open(
+    options: &Options,
+    connecting: impl Future<Output = Result<etcd::Client, impl Display>>,
+) -> Result<Session, String> {
+    let connected = connecting.await;
+    let mut client = connected.map_err(|error| format!("failed to reach etcd: {error}"))?;
     match timeout(REACH_TIMEOUT, client.member_list()).await {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => return Err(format!("failed to reach etcd: {error}")),
         Err(_) => return Err("failed to reach etcd: context deadline exceeded".to_owned()),
     }
-    let session_options = SessionOptions { ttl_s: 1, ..SessionOptions::default() };
+    let session_options = SessionOptions { ttl_s: options.ttl_s, ..SessionOptions::default() };
     let session = Session::new(&client, session_options).await;
     session.map_err(|error| format!("failed to create a session: {error}"))
 }
@@ -148,16 +152,21 @@ async fn hold(
         Role::Second => output("this is client 2, continuing"),
     }
     let status = match (write(options, version).await, options.role) {
-        (Ok(()), _) => {
+        (Ok(None), _) => {
             output(&format!("successfully write a key to storage using lease {version:x}"));
             0
         }
-        (Err(error), Role::First) => {
-            output(&format!("expected fail to write to storage with old lease version: {error}"));
+        (Ok(Some(refusal)), Role::First) => {
+            let line = "expected fail to write to storage with old lease version: error:";
+            output(&format!("{line} {refusal}"));
             0
         }
-        (Err(error), Role::Second) => {
-            output(&format!("unexpected fail to write to storage: {error}"));
+        (Ok(Some(refusal)), Role::Second) => {
+            output(&format!("unexpected fail to write to storage: error: {refusal}"));
+            1
+        }
+        (Err(line), _) => {
+            output(&line);
             1
         }
     };
@@ -167,12 +176,19 @@ async fn hold(
     status
 }
 
-/// One write in the old protocol; the error is worded as the original words it.
-async fn write(options: &Options, version: i64) -> Result<(), String> {
+/// One write in the old protocol: why it was refused, or nothing if it was not. The error is the
+/// line to print when there is no answer.
+async fn write(options: &Options, version: i64) -> Result<Option<String>, String> {
     let value = format!("value from client {:x}", options.role.number());
     let mut client = storage::Client::new(&options.storage, ClientOptions::default())
-        .map_err(|error| error.to_string())?;
-    let request = Request::write(KEY, value, version);
-    let response = client.call(&request).await.map_err(|error| format!("error: {error}"))?;
-    if response.err.is_empty() { Ok(()) } else { Err(format!("error: {}", response.err)) }
+        .map_err(|error| format!("failed to send a request to storage: {error}"))?;
+    match client.call(&Request::write(KEY, value, version)).await {
+        Ok(response) => Ok(Some(response.err).filter(|err| !err.is_empty())),
+        // The original looks at no status.
+        Err(StorageError::Rejected { message, .. }) => Ok(Some(message)),
+        Err(error @ StorageError::Protocol { .. }) => {
+            Err(format!("failed to unmarshal response json: {error}"))
+        }
+        Err(error) => Err(format!("failed to send a request to storage: {error}")),
+    }
 }

@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 use crate::{
     cluster::{Cluster, ClusterOptions, LOCK_NAME, sim},
     contrib::{self, Options, Role, Version},
+    etcd,
     history::{NodeName, Recorder},
     runner::HarnessError,
     scenario::ChoiceError,
@@ -155,10 +156,11 @@ impl Stage {
         let number = if role == Role::First { 1 } else { 2 };
         let options = Options {
             role,
-            endpoints: self.cluster.etcd_endpoints(),
             storage: self.cluster.storage_url(),
             version: self.version,
+            ..Options::new(role)
         };
+        let endpoints = self.cluster.etcd_endpoints();
         let lines = self.lines.clone();
         let play = async move {
             let output = |line: &str| {
@@ -171,7 +173,8 @@ impl Stage {
                     let _ = key.await;
                 }
             };
-            contrib::run(&options, output, prompt).await
+            let connecting = etcd::Client::connect(&endpoints, None);
+            contrib::run(&options, connecting, output, prompt).await
         };
         let ended = self.cluster.spawn(NodeName::Client(number), play);
         async move { ended.await.expect("nobody aborts a client of the demo") }

@@ -2,25 +2,27 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use futures_util::{StreamExt, stream::FuturesUnordered};
+
 use crate::{
     etcd::{Client, ConnectOptions},
-    time::timeout,
+    time::{Instant, timeout, timeout_at},
 };
 
 use super::duration;
+
+/// Where etcd listens, unless it is said.
+const ENDPOINT: &str = "127.0.0.1:2379";
+/// How long the other endpoints are waited for when one has answered.
+const LAGGARDS: Duration = Duration::from_millis(500);
 
 /// Where etcd is and who asks.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "etcd")]
 pub(super) struct EtcdArguments {
-    /// Where etcd listens, separated by commas.
-    #[arg(
-        long,
-        env = "ETCDCTL_ENDPOINTS",
-        value_delimiter = ',',
-        value_name = "LIST",
-        default_value = "127.0.0.1:2379"
-    )]
+    /// Where etcd listens, separated by commas [default: 127.0.0.1:2379, of `client` also the ports
+    /// 22379 and 32379].
+    #[arg(long, env = "ETCDCTL_ENDPOINTS", value_delimiter = ',', value_name = "LIST")]
     endpoints: Vec<String>,
     /// How long connecting, and each request, may take.
     #[arg(
@@ -76,22 +78,53 @@ impl EtcdArguments {
         self.dial_timeout
     }
 
-    /// Connects, and makes sure that somebody answers.
+    /// Uses these endpoints if none were given.
+    pub(super) fn or_endpoints(&mut self, endpoints: &[&str]) {
+        if self.endpoints.is_empty() {
+            self.endpoints = endpoints.iter().map(|&endpoint| endpoint.to_owned()).collect();
+        }
+    }
+
+    /// The flags that can be wrong without asking anybody.
+    pub(super) fn check(&self) -> Result<(), ConnectError> {
+        self.options().map(drop)
+    }
+
+    /// Connects to those endpoints that answer.
+    ///
+    /// The balancer of etcd-client hands requests to dead ones too, where they fail. So an endpoint
+    /// that does not answer at the start is not used later either.
     pub(super) async fn connect(&self) -> Result<Client, ConnectError> {
         let options = self.options()?;
-        let unreachable = |reason: String| ConnectError::Unreachable {
-            endpoints: self.endpoints.join(","),
-            reason,
+        let default = [ENDPOINT.to_owned()];
+        let endpoints = if self.endpoints.is_empty() { &default[..] } else { &self.endpoints };
+        let mut asking: FuturesUnordered<_> =
+            endpoints.iter().map(|endpoint| ask(endpoint, &options)).collect();
+        let mut limit = Instant::now() + self.dial_timeout;
+        let (mut answering, mut reason) = (Vec::new(), None);
+        while let Ok(Some(asked)) = timeout_at(limit, asking.next()).await {
+            match asked {
+                Ok(asked) => {
+                    limit = limit.min(Instant::now() + LAGGARDS);
+                    answering.push(asked);
+                }
+                Err(error) => reason = Some(error.to_string()),
+            }
+        }
+        drop(asking);
+        let unreachable = |reason: Option<String>| ConnectError::Unreachable {
+            endpoints: endpoints.join(","),
+            reason: reason.unwrap_or(format!("no answer within {:?}", self.dial_timeout)),
         };
-        let connecting = async {
-            let mut client = Client::connect(&self.endpoints, Some(options)).await?;
-            client.member_list().await?;
-            Ok::<_, crate::etcd::Error>(client)
-        };
-        match timeout(self.dial_timeout, connecting).await {
+        if answering.len() <= 1 {
+            let only = answering.pop().map(|(_, client)| client);
+            return only.ok_or_else(|| unreachable(reason));
+        }
+        let answering: Vec<&str> = answering.iter().map(|(endpoint, _)| *endpoint).collect();
+        match timeout(self.dial_timeout, Client::connect(answering, Some(options))).await {
             Ok(Ok(client)) => Ok(client),
-            Ok(Err(error)) => Err(unreachable(error.to_string())),
-            Err(_) => Err(unreachable(format!("no answer within {:?}", self.dial_timeout))),
+            Ok(Err(error)) => Err(unreachable(Some(error.to_string()))),
+            Err(_) => Err(unreachable(None)),
         }
     }
 
@@ -144,4 +177,14 @@ impl EtcdArguments {
         }
         Ok(options)
     }
+}
+
+/// Connects to one endpoint and makes sure that it answers.
+async fn ask<'a>(
+    endpoint: &'a str,
+    options: &ConnectOptions,
+) -> Result<(&'a str, Client), crate::etcd::Error> {
+    let mut client = Client::connect([endpoint], Some(options.clone())).await?;
+    client.member_list().await?;
+    Ok((endpoint, client))
 }

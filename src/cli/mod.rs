@@ -4,6 +4,8 @@
 //! Exit status of the commands that judge: 0 pass, 1 violation, 2 usage, 3 harness error, 4 unknown
 //! or not run; over many runs the worst in the order 3, 1, 4, 0.
 
+#[cfg(not(madsim))]
+mod client;
 #[cfg(madsim)]
 mod conformance;
 #[cfg(madsim)]
@@ -23,6 +25,8 @@ mod log;
 mod progress;
 #[cfg(madsim)]
 mod replay;
+#[cfg(not(madsim))]
+mod storage;
 
 use std::{ffi::OsString, process::ExitCode};
 
@@ -37,6 +41,10 @@ const BROKEN_PIPE: i32 = 141;
 /// Which build this is, for `--version`.
 #[cfg(madsim)]
 const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " (simulation build)");
+#[cfg(madsim)]
+const COMMANDS: &str = "explore, demo, replay or conformance";
+#[cfg(not(madsim))]
+const COMMANDS: &str = "lock, storage or client";
 #[cfg(not(madsim))]
 const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " (real build)");
 
@@ -64,6 +72,18 @@ enum Command {
     /// Run a command while holding a lock, and stop it before the lock is lost (real build).
     #[cfg(madsim)]
     Lock(Elsewhere),
+    /// Serve the fenced key-value storage (real build).
+    #[cfg(not(madsim))]
+    Storage(storage::StorageArguments),
+    /// Serve the fenced key-value storage (real build).
+    #[cfg(madsim)]
+    Storage(Elsewhere),
+    /// Play client 1 or 2 of contrib/lock against etcd and a storage (real build).
+    #[cfg(not(madsim))]
+    Client(client::ClientArguments),
+    /// Play client 1 or 2 of contrib/lock against etcd and a storage (real build).
+    #[cfg(madsim)]
+    Client(Elsewhere),
 }
 
 /// A command that only the other build has; its arguments are for that one to judge.
@@ -141,7 +161,7 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             0
         }
         Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            usage(format_args!("no command given: use explore, demo, replay or conformance"))
+            usage(format_args!("no command given: use {COMMANDS}"))
         }
         Err(error) => {
             // Everything up to the first empty line, as one line.
@@ -161,6 +181,8 @@ fn dispatch(command: Command) -> u8 {
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Conformance(arguments) => conformance::run(&arguments),
         Command::Lock(elsewhere) => elsewhere.refuse("lock"),
+        Command::Storage(elsewhere) => elsewhere.refuse("storage"),
+        Command::Client(elsewhere) => elsewhere.refuse("client"),
     }
 }
 
@@ -169,7 +191,7 @@ impl Elsewhere {
     fn refuse(&self, name: &str) -> u8 {
         tracing::debug!(arguments = ?self.rest, "not for this build");
         usage(format_args!(
-            "`{name}` works on a real etcd and this is the simulation build: use \
+            "`{name}` is for the real world and this is the simulation build: use \
              `cargo real run --release -- {name}` in the repository"
         ))
     }
@@ -179,6 +201,8 @@ impl Elsewhere {
 fn dispatch(command: Command) -> u8 {
     let name = match command {
         Command::Lock(arguments) => return lock::run(&arguments),
+        Command::Storage(arguments) => return storage::run(&arguments),
+        Command::Client(arguments) => return client::run(arguments),
         Command::Explore(_) => "explore",
         Command::Demo(_) => "demo",
         Command::Replay(_) => "replay",

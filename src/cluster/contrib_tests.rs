@@ -8,6 +8,7 @@ use std::{
 use super::{Cluster, ClusterOptions, sim};
 use crate::{
     contrib::{self, Options, Role, Version},
+    etcd,
     history::{NodeName, Recorder},
     seed::Seed,
     storage::{GuardKind, Store},
@@ -19,17 +20,15 @@ type Lines = Arc<Mutex<Vec<String>>>;
 type Ended = (u8, Vec<String>);
 
 async fn play(cluster: &Cluster, node: u8, role: Role, version: Version) -> Ended {
-    let options = Options {
-        endpoints: cluster.etcd_endpoints(),
-        storage: cluster.storage_url(),
-        version,
-        ..Options::new(role)
-    };
+    let options = Options { storage: cluster.storage_url(), version, ..Options::new(role) };
+    let endpoints = cluster.etcd_endpoints();
     let lines = Lines::default();
     let shown = lines.clone();
     let prompt = sleep(Duration::from_secs(6));
     let program = async move {
-        contrib::run(&options, |line| shown.lock().unwrap().push(line.to_owned()), prompt).await
+        let connecting = etcd::Client::connect(&endpoints, None);
+        let output = |line: &str| shown.lock().unwrap().push(line.to_owned());
+        contrib::run(&options, connecting, output, prompt).await
     };
     let status = cluster.spawn(NodeName::Client(node), program).await.expect("nobody kills it");
     let lines = lines.lock().unwrap().clone();

@@ -15,7 +15,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::{
     body::Incoming,
     client::conn::http1,
-    header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue},
+    header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue},
 };
 use hyper_util::rt::TokioIo;
 
@@ -102,11 +102,15 @@ impl Connection {
         Ok((status, body))
     }
 
+    /// The bytes of contrib/lock's client, but for two lines of Go's that do not fit: `User-Agent`
+    /// names Go, and `Accept-Encoding` asks for what cannot be read here.
     fn request(&self, body: Bytes, tag: Option<u64>) -> hyper::Request<Full<Bytes>> {
+        let length = HeaderValue::from(body.len());
         let mut request = hyper::Request::new(Full::new(body));
         *request.method_mut() = hyper::Method::POST;
         let headers = request.headers_mut();
         headers.insert(HOST, self.host.clone());
+        headers.insert(CONTENT_LENGTH, length);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(tag) = tag {
             headers.insert(HeaderName::from_static(TAG_HEADER), HeaderValue::from(tag));
@@ -118,7 +122,9 @@ impl Connection {
 impl Open {
     async fn connect(address: &str) -> Result<Self, Broken> {
         let stream = TcpStream::connect(address).await.map_err(Broken::Unreachable)?;
-        let handshake = http1::handshake(TokioIo::new(stream)).await;
+        let mut builder = http1::Builder::new();
+        builder.title_case_headers(true);
+        let handshake = builder.handshake(TokioIo::new(stream)).await;
         let (sender, driver) = handshake.map_err(|error| Broken::Unsent(error.to_string()))?;
         Ok(Open { sender, driver })
     }

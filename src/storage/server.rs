@@ -1,7 +1,7 @@
 //! The storage over HTTP/1.1: accepting, turning away, stopping.
 //!
 //! Any method and any path work, as with `contrib/lock`'s storage; unlike there, no request can end
-//! the process. [`peer`] serves one connection and watches its pace, [`answer`] one request.
+//! the process. `peer` serves one connection and watches its pace, `answer` one request.
 
 mod answer;
 mod peer;
