@@ -242,7 +242,7 @@ impl Election {
                     .ok_or(LockError::SessionExpired)?;
             }
             drop(gate);
-            turn::await_turn(shared, place, &entry, &found, WaitProfile::Strict).await?;
+            turn::await_turn(shared, place, &entry, found, WaitProfile::Strict).await?;
             if let Some(token) = self.won(entry, seen)? {
                 return Ok(token);
             }

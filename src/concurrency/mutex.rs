@@ -198,8 +198,7 @@ impl Mutex {
                 let _gate = self.place.gate.lock().await;
                 turn::enqueue(shared, &self.place, b"").await?
             };
-            let header =
-                turn::await_turn(shared, &self.place, &entry, &found, self.profile).await?;
+            let header = turn::await_turn(shared, &self.place, &entry, found, self.profile).await?;
             if let Some(token) = self.acquired(entry, header)? {
                 return Ok(token);
             }
@@ -216,8 +215,7 @@ impl Mutex {
                 return Err(LockError::Locked);
             }
             drop(gate);
-            let header =
-                turn::await_turn(shared, &self.place, &entry, &found, self.profile).await?;
+            let header = turn::await_turn(shared, &self.place, &entry, found, self.profile).await?;
             if let Some(token) = self.acquired(entry, header)? {
                 return Ok(token);
             }

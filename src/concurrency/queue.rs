@@ -59,7 +59,7 @@ pub(super) struct Enqueued {
 impl Enqueued {
     pub(super) fn read(reply: &TxnResponse, key: &str) -> Result<Self, LockError> {
         let created = reply.succeeded();
-        let header = reply.header().ok_or(LockError::Answer("no header"))?;
+        let header = reply.header().cloned().ok_or(LockError::Answer("no header"))?;
         let answers = reply.op_responses();
         let (revision, mod_revision, met) = match answers.first() {
             Some(TxnOpResponse::Put(_)) if created => (header.revision(), header.revision(), None),
@@ -74,7 +74,7 @@ impl Enqueued {
         };
         let owner = owner.kvs().first().ok_or(LockError::Answer("no owner"))?;
         let first = owner.key() == key.as_bytes();
-        Ok(Enqueued { header: header.clone(), revision, mod_revision, met, first })
+        Ok(Enqueued { header, revision, mod_revision, met, first })
     }
 }
 
@@ -164,7 +164,7 @@ pub(super) struct View {
 
 impl View {
     pub(super) fn read(reply: &TxnResponse) -> Result<Self, LockError> {
-        let header = reply.header().ok_or(LockError::Answer("no header"))?.clone();
+        let header = reply.header().cloned().ok_or(LockError::Answer("no header"))?;
         let answers = reply.op_responses();
         let [TxnOpResponse::Get(own), TxnOpResponse::Get(before)] = answers.as_slice() else {
             return Err(LockError::Answer("not the operations that were asked for"));

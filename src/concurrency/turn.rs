@@ -62,12 +62,12 @@ pub(super) async fn await_turn(
     shared: &Shared,
     place: &Place,
     entry: &Entry,
-    found: &Enqueued,
+    found: Enqueued,
     profile: WaitProfile,
 ) -> Result<ResponseHeader, LockError> {
     if found.first {
         reach("queue.after_enqueue").await;
-        return Ok(found.header.clone());
+        return Ok(found.header);
     }
     let revision = entry.revision;
     let own = (profile == WaitProfile::Strict).then_some(place.key.as_str());
