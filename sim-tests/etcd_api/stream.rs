@@ -14,7 +14,7 @@ use super::{
 
 /// An open stream.
 pub enum Stream {
-    Watch(WatchStream),
+    Watch(Box<WatchStream>),
     Observe(Observed),
 }
 
@@ -33,7 +33,8 @@ impl Drop for Observed {
 pub async fn open(mut client: Client, request: Request, base: i64) -> Result<Stream, Error> {
     match request {
         Request::Watch(key, options) => {
-            Ok(Stream::Watch(client.watch_client().watch(key, Some(options)).await?))
+            let stream = client.watch_client().watch(key, Some(options)).await?;
+            Ok(Stream::Watch(Box::new(stream)))
         }
         Request::Observe(name) => {
             let (sender, messages) = unbounded_channel();

@@ -68,7 +68,8 @@ mod client;
 pub(crate) mod model;
 #[cfg(madsim)]
 mod protocol;
-#[cfg(madsim)]
+#[cfg(any(madsim, feature = "harness"))]
+#[cfg_attr(not(madsim), allow(dead_code))]
 pub mod quirk;
 #[cfg(madsim)]
 pub mod server;

@@ -32,7 +32,7 @@ impl Names {
                 match end.pop() {
                     // All names end in ASCII below the last character of it.
                     Some(last) => end.push((last as u8 + 1) as char),
-                    None => end.push_str("\0"),
+                    None => end.push('\0'),
                 }
                 end
             }
