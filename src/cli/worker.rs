@@ -6,7 +6,12 @@
 
 mod journal;
 
-use std::{io, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -68,6 +73,9 @@ pub(super) struct ClientArguments {
     /// The seed of the run.
     #[arg(long, value_name = "SEED")]
     seed: u64,
+    /// What goes to the storage as the token.
+    #[arg(long, default_value = "revision", value_parser = ["revision", "lease"])]
+    token: String,
     /// The longest time between the check that the lock is held and the write.
     #[arg(long, default_value = "0s", value_name = "SPAN", value_parser = duration::parse)]
     linger: Duration,
@@ -108,7 +116,7 @@ pub(super) fn run(role: &Role) -> u8 {
 }
 
 async fn client(arguments: &ClientArguments) -> Result<(), String> {
-    let ClientArguments { common, number, life, seed, linger } = arguments;
+    let ClientArguments { common, number, life, seed, token, linger } = arguments;
     let workload = find(&common.workload)?;
     let ids = Arc::new(Ids::after(names(*number, *life)));
     let stop = ids.clone();
@@ -120,6 +128,7 @@ async fn client(arguments: &ClientArguments) -> Result<(), String> {
     let journal = open(&common.out)?;
     let stream = Seed(*seed).stream(&format!("client-{number}/{life}"));
     let process = Process {
+        token: if token == "lease" { TokenKind::Lease } else { TokenKind::Revision },
         linger: *linger,
         ..process(common, NodeName::Client(*number), stream, ids, journal)
     };
@@ -182,7 +191,7 @@ async fn storage(arguments: &StorageArguments) -> Result<(), String> {
     Ok(())
 }
 
-fn open(path: &PathBuf) -> Result<Arc<Journal>, String> {
+fn open(path: &Path) -> Result<Arc<Journal>, String> {
     let journal = Journal::create(path);
     journal.map(Arc::new).map_err(|error| format!("--out {}: {error}", path.display()))
 }

@@ -116,11 +116,9 @@ fn check_operations(files: &[(String, String)], lines: &[Line]) -> Result<(), Me
     let mut open: BTreeMap<OpId, bool> = BTreeMap::new();
     for line in lines {
         match &line.event.kind {
-            EventKind::Invoke { op, .. } => {
-                if open.insert(*op, true).is_some() {
-                    let what = format!("{} names two operations", op.0);
-                    return Err(line.error(files, "op", what));
-                }
+            EventKind::Invoke { op, .. } if open.insert(*op, true).is_some() => {
+                let what = format!("{} names two operations", op.0);
+                return Err(line.error(files, "op", what));
             }
             EventKind::Return { op, .. } if open.insert(*op, false) != Some(true) => {
                 let what = format!("{} returns without being open", op.0);

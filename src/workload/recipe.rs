@@ -31,9 +31,11 @@ impl Grip {
 
     pub(super) async fn acquire(&self, deadline: Instant) -> Result<(), ElectionError> {
         match self {
-            Grip::Mutex(mutex) => drop(mutex.lock_until(deadline).await?),
+            Grip::Mutex(mutex) => {
+                mutex.lock_until(deadline).await?;
+            }
             Grip::Election(election) => {
-                drop(election.campaign_until("elected", deadline).await?);
+                election.campaign_until("elected", deadline).await?;
                 // The key's value changes, its create revision and so the token do not.
                 let told = election.proclaim("at work").await;
                 if let Err(error) = told {
