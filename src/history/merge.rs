@@ -48,6 +48,14 @@ pub enum MergeError {
 /// Merges the texts of the files, each with its name. A last line without an end is left out: its
 /// process was killed while writing it. Times begin at the first event.
 ///
+/// What the checkers can say of it: the classes of writes, lost updates and token order rest on the
+/// storage's apply order and on create revisions, which no clock touches. Grant validity is judged
+/// within the bounds of the commits: a grant that came earlier than its turn by less than the time
+/// between two reads is not seen. Whether a write is *late* or *fresh* is decided with the tenure's
+/// end at its latest. Session honesty is judged by the session's own deadline only, because a real
+/// etcd does not tell when it renewed a lease. A record that is missing leaves its checkers without
+/// a verdict.
+///
 /// # Errors
 /// When a file is broken or goes back in time, or when the files contradict each other: a name for
 /// two operations, a return of none, two watches.
