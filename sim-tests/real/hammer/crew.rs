@@ -209,7 +209,7 @@ impl Running {
             70..85 => (true, true),
             _ => (true, false),
         };
-        let length = stream.duration(ms(3200), ms(4800));
+        let length = stream.duration(ms(4000), ms(5000));
         let draw = stream.below(self.clients.len() as u64) as usize;
         let target = match at_check {
             true => self.wait_for_check().await,
