@@ -17,7 +17,7 @@ fn text(bytes: &[u8]) -> String {
 /// Every bad request ends with status 2 and exactly one line, which names what is wrong.
 #[test]
 fn bad_requests_get_one_line_and_status_2() {
-    let cases: [(&[&str], &str); 25] = [
+    let cases: [(&[&str], &str); 29] = [
         (&["explore", "--scenario", "nope"], "unknown scenario \"nope\": choose one of"),
         (&["explore", "--guard", "strict"], "unknown guard \"strict\": choose one of"),
         (&["explore", "--token", "uuid"], "unknown token \"uuid\": choose one of"),
@@ -43,6 +43,10 @@ fn bad_requests_get_one_line_and_status_2() {
         (&["conformance", "no-such-dir"], "no-such-dir: "),
         (&["conformance", "src"], "src: no recordings (*.json) in it"),
         (&["conformance", "sim-tests/data"], "contrib-storage-cases.json"),
+        (&["merge"], "<FILE>"),
+        (&["merge", "no-such-file"], "no-such-file: "),
+        (&["merge", "README.md"], "README.md: line 1: not a history"),
+        (&["check", "Cargo.toml"], "Cargo.toml: line 1: not a history"),
     ];
     for (arguments, expected) in cases {
         let output = leasehold(arguments);
@@ -134,4 +138,34 @@ fn a_range_of_seeds_is_what_it_says() {
     let seeds: Vec<&str> =
         lines.lines().filter_map(|line| line.strip_prefix("hash ")?.split(' ').next()).collect();
     assert_eq!(seeds, ["3", "4"]);
+}
+
+/// A history from a file is judged again, with the exit status of its verdict: pass, violation, and
+/// a checker that had nothing to judge. A violation is shown where it happened.
+#[test]
+fn a_history_is_judged_again() {
+    let check = |file: &str| {
+        let output = leasehold(&["check", &format!("sim-tests/histories/{file}.jsonl")]);
+        (output.status.code(), text(&output.stdout))
+    };
+    let (status, said) = check("no-stale-write/late-write-after-newer-read.bad");
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("no-stale-write     violation"), "{said}");
+    assert!(said.contains("stale-accepted     1"), "{said}");
+    let (status, said) = check("assumptions/complete.ok");
+    assert_eq!(status, Some(4), "{said}");
+    assert!(said.contains("not run"), "{said}");
+}
+
+/// A merged history is one that can be judged; merging it again changes nothing.
+#[test]
+fn a_history_merged_is_itself() {
+    let file = "sim-tests/histories/grant-validity/hand-over-to-a-waiter.ok.jsonl";
+    let once = leasehold(&["merge", file]);
+    assert_eq!(once.status.code(), Some(0), "{}", text(&once.stderr));
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("merged-once.jsonl");
+    let path = path.to_str().expect("UTF-8");
+    assert_eq!(leasehold(&["merge", file, "--out", path]).status.code(), Some(0));
+    assert_eq!(std::fs::read(path).expect("written"), once.stdout);
+    assert_eq!(leasehold(&["merge", path]).stdout, once.stdout);
 }

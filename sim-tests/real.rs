@@ -25,6 +25,7 @@ mod real {
     mod disk;
     mod drop_in;
     mod election;
+    mod hammer;
     mod lock_program;
     mod member;
     mod mutex;

@@ -9,13 +9,14 @@ use madsim::task::JoinHandle;
 
 use crate::{
     case::Case,
-    cluster::{Cluster, ClusterOptions, sim},
+    cluster::{Cluster, ClusterOptions, DOMAIN, LOCK_NAME, sim},
     fault::Injector,
     history::{EventKind, History, NodeName, Phase, Recorder, hash::RunHash},
     scenario::{ChoiceError, Resolved, resolve},
+    seed::Seed,
     storage::{self, ClientOptions, StateMachine, Store},
-    time::{sim::true_ns, sleep, timeout},
-    workload::{self, Ids, Process},
+    time::{Instant, sim::true_ns, sleep, timeout},
+    workload::{self, Ids, Process, Witness},
 };
 
 pub use crate::cluster::sim::HarnessError;
@@ -121,6 +122,46 @@ async fn run_traffic(injector: &mut Injector, clients: &mut Clients, length: Dur
     }
 }
 
+/// Writes what clients do into the record of the run.
+struct Recording(Recorder);
+
+impl Witness for Recording {
+    fn record(&self, node: NodeName, kind: EventKind) {
+        self.0.record(true_ns(), node, kind);
+    }
+
+    fn local_ns(&self, at: Instant) -> u64 {
+        at.local().as_nanos() as u64
+    }
+
+    fn life_over(&self, draws: u64) {
+        self.0.mix("draws client", &[draws]);
+    }
+}
+
+/// The process of a client: what it knows of the cluster, and its random numbers.
+fn process(
+    cluster: &Cluster,
+    seed: Seed,
+    (client, life): (u8, u32),
+    token: workload::TokenKind,
+    ids: &Arc<Ids>,
+) -> Process {
+    let stream = seed.stream(&format!("client-{client}/{life}"));
+    Process {
+        node: NodeName::Client(client),
+        stream,
+        etcd_endpoints: cluster.etcd_endpoints(),
+        storage_url: cluster.storage_url(),
+        lock: LOCK_NAME.to_owned(),
+        domain: DOMAIN.to_owned(),
+        token,
+        linger: Duration::ZERO,
+        ids: ids.clone(),
+        witness: Arc::new(Recording(cluster.recorder().clone())),
+    }
+}
+
 /// The client processes of a run.
 struct Clients {
     cluster: Cluster,
@@ -143,7 +184,7 @@ impl Clients {
             case: case.clone(),
             token,
             work,
-            ids: Arc::default(),
+            ids: Arc::new(Ids::after(0)),
             running: BTreeMap::new(),
         }
     }
@@ -156,7 +197,7 @@ impl Clients {
 
     fn start(&mut self, client: u8, life: u32) {
         let seed = self.case.seed;
-        let process = workload::process(&self.cluster, seed, client, life, self.token, &self.ids);
+        let process = process(&self.cluster, seed, (client, life), self.token, &self.ids);
         let node = NodeName::Client(client);
         let handle = self.cluster.spawn(node, (self.work)(process));
         self.running.insert(client, (life, handle));
@@ -184,9 +225,9 @@ impl Clients {
 
 /// Reads every key once more, from a node that no fault has touched.
 async fn final_reads(cluster: &Cluster, case: &Case, resolved: &Resolved) {
-    let ids = Arc::default();
+    let ids = Arc::new(Ids::after(0));
     let keys = resolved.workload.keys;
-    let process = workload::process(cluster, case.seed, 0, 0, resolved.token, &ids);
+    let process = process(cluster, case.seed, (0, 0), resolved.token, &ids);
     let url = cluster.storage_url();
     let reads = async move {
         let Ok(mut storage) = storage::Client::new(&url, ClientOptions::default()) else { return };

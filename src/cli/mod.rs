@@ -21,12 +21,15 @@ mod failure;
 #[cfg(not(madsim))]
 mod lock;
 mod log;
+mod merge;
 #[cfg(madsim)]
 mod progress;
 #[cfg(madsim)]
 mod replay;
 #[cfg(not(madsim))]
 mod storage;
+#[cfg(not(madsim))]
+mod worker;
 
 use std::{ffi::OsString, process::ExitCode};
 
@@ -66,6 +69,14 @@ enum Command {
     Replay(ReplayArguments),
     /// Compare the simulated etcd with recordings of real servers, case by case.
     Conformance(ConformanceArguments),
+    /// Put the records of a run's processes into one order: a history.
+    Merge(merge::MergeArguments),
+    /// Judge a history with every checker.
+    Check(merge::CheckArguments),
+    /// A process of a real run: a client, its storage, the final reads.
+    #[cfg(not(madsim))]
+    #[command(hide = true, subcommand)]
+    Worker(worker::Role),
     /// Run a command while holding a lock, and stop it before the lock is lost (real build).
     #[cfg(not(madsim))]
     Lock(lock::LockArguments),
@@ -180,6 +191,8 @@ fn dispatch(command: Command) -> u8 {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Conformance(arguments) => conformance::run(&arguments),
+        Command::Merge(arguments) => merge::merge(&arguments),
+        Command::Check(arguments) => merge::check(&arguments),
         Command::Lock(elsewhere) => elsewhere.refuse("lock"),
         Command::Storage(elsewhere) => elsewhere.refuse("storage"),
         Command::Client(elsewhere) => elsewhere.refuse("client"),
@@ -203,6 +216,9 @@ fn dispatch(command: Command) -> u8 {
         Command::Lock(arguments) => return lock::run(&arguments),
         Command::Storage(arguments) => return storage::run(&arguments),
         Command::Client(arguments) => return client::run(arguments),
+        Command::Merge(arguments) => return merge::merge(&arguments),
+        Command::Check(arguments) => return merge::check(&arguments),
+        Command::Worker(role) => return worker::run(&role),
         Command::Explore(_) => "explore",
         Command::Demo(_) => "demo",
         Command::Replay(_) => "replay",

@@ -46,18 +46,36 @@ pub enum CodecError {
 
 /// Writes a history as JSON lines.
 pub fn encode(history: &History) -> String {
+    let mut text = header_line();
+    for event in &history.events {
+        text.push_str(&event_line(event));
+    }
+    text
+}
+
+/// The first line, with its end.
+pub fn header_line() -> String {
     let header = Header { leasehold_history: HISTORY_VERSION };
     let mut text = serde_json::to_string(&header).expect("a number is serialisable");
     text.push('\n');
-    for event in &history.events {
-        text.push_str(&serde_json::to_string(event).expect("an event is serialisable"));
-        text.push('\n');
-    }
+    text
+}
+
+/// The line of an event, with its end.
+pub fn event_line(event: &Event) -> String {
+    let mut text = serde_json::to_string(event).expect("an event is serialisable");
+    text.push('\n');
     text
 }
 
 /// Reads a history from JSON lines. Empty lines and lines that start with `#` are skipped.
 pub fn decode(text: &str) -> Result<History, CodecError> {
+    let events = decode_numbered(text)?.into_iter().map(|(_, event)| event).collect();
+    Ok(History { events })
+}
+
+/// The same, each event with the number of its line, counted from 1.
+pub(super) fn decode_numbered(text: &str) -> Result<Vec<(usize, Event)>, CodecError> {
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| {
         let line = line.trim();
         !line.is_empty() && !line.starts_with('#')
@@ -67,7 +85,7 @@ pub fn decode(text: &str) -> Result<History, CodecError> {
     if header.leasehold_history != HISTORY_VERSION {
         return Err(CodecError::Version { found: header.leasehold_history });
     }
-    let mut events: Vec<Event> = Vec::new();
+    let mut events: Vec<(usize, Event)> = Vec::new();
     for (line, text) in lines {
         let event: Event =
             serde_json::from_str(text).map_err(|source| CodecError::Event { line, source })?;
@@ -75,9 +93,9 @@ pub fn decode(text: &str) -> Result<History, CodecError> {
         if event.seq != expected {
             return Err(CodecError::Order { line, found: event.seq, expected });
         }
-        events.push(event);
+        events.push((line, event));
     }
-    Ok(History { events })
+    Ok(events)
 }
 
 #[cfg(test)]

@@ -13,7 +13,8 @@ pub struct Commit {
     pub revision: i64,
     /// Why the store changed.
     pub cause: Cause,
-    /// The member's monotonic clock when it applied this, in nanoseconds.
+    /// The member's monotonic clock when it applied this, in nanoseconds. Of a real server, whose
+    /// clock nobody can read: a time on the recorder's clock before which it had not applied it.
     pub member_ns: u64,
     /// The keys that changed, in the order of their sub-revisions.
     pub events: Vec<KeyEvent>,

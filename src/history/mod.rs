@@ -13,6 +13,7 @@ pub mod commit;
 pub mod event;
 #[cfg(feature = "harness")]
 pub mod hash;
+pub mod merge;
 pub mod op;
 #[cfg(feature = "harness")]
 pub mod recorder;

@@ -1,4 +1,7 @@
 //! A client process: what it knows, and how it records what it does.
+//!
+//! One source for both worlds. Where the record goes is a [`Witness`]'s business: in simulation the
+//! run's one recorder, in a real process a file of its own.
 
 use std::{
     future::Future,
@@ -6,18 +9,30 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use super::TokenKind;
 use crate::{
-    cluster::Cluster,
-    history::{EventKind, Function, HoldingId, NodeName, OpId, Outcome, Recorder, Reply},
+    history::{EventKind, Function, HoldingId, NodeName, OpId, Outcome, Reply},
     seed::Stream,
-    time::sim::true_ns,
+    time::Instant,
 };
 
+/// Who writes down what a process does.
+pub(crate) trait Witness: Send + Sync {
+    /// Something happened on this node, now.
+    fn record(&self, node: NodeName, kind: EventKind);
+
+    /// An instant on the node's own monotonic clock, in nanoseconds.
+    fn local_ns(&self, at: Instant) -> u64;
+
+    /// A life is over; how many random numbers it drew.
+    fn life_over(&self, draws: u64);
+}
+
 /// The counters of a run from which operations and holdings get their names, and the sign to stop.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Ids {
     ops: AtomicU64,
     holdings: AtomicU64,
@@ -25,6 +40,11 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
+    /// Names after this number: processes that share no counter must not share names either.
+    pub(crate) fn after(base: u64) -> Self {
+        Ids { ops: base.into(), holdings: base.into(), stopped: false.into() }
+    }
+
     fn op(&self) -> OpId {
         OpId(self.ops.fetch_add(1, Ordering::Relaxed) + 1)
     }
@@ -50,32 +70,22 @@ pub(crate) struct Process {
     pub(crate) etcd_endpoints: Vec<String>,
     /// Where the storage is.
     pub(crate) storage_url: String,
+    /// The lock that protects the storage.
+    pub(crate) lock: String,
+    /// What that lock protects, by the storage's name for it.
+    pub(crate) domain: String,
     /// What it sends as the fencing token.
     pub(crate) token: TokenKind,
+    /// The longest time between the check that the lock is held and the write. In simulation that
+    /// is a code point at which a fault can stop it; a real process must be there to be stopped.
+    pub(crate) linger: Duration,
     /// Names for what it does.
     pub(crate) ids: Arc<Ids>,
-    recorder: Recorder,
+    /// Who writes down what it does.
+    pub(crate) witness: Arc<dyn Witness>,
 }
 
 impl Process {
-    pub(super) fn new(
-        cluster: &Cluster,
-        stream: Stream,
-        client: u8,
-        token: TokenKind,
-        ids: &Arc<Ids>,
-    ) -> Self {
-        Process {
-            node: NodeName::Client(client),
-            stream,
-            etcd_endpoints: cluster.etcd_endpoints(),
-            storage_url: cluster.storage_url(),
-            token,
-            ids: ids.clone(),
-            recorder: cluster.recorder().clone(),
-        }
-    }
-
     /// Whether it is to begin nothing new.
     pub(crate) fn is_stopped(&self) -> bool {
         self.ids.stopped.load(Ordering::Relaxed)
@@ -83,12 +93,12 @@ impl Process {
 
     /// Records that something happened here, now.
     pub(crate) fn record(&self, kind: EventKind) {
-        self.recorder.record(true_ns(), self.node, kind);
+        self.witness.record(self.node, kind);
     }
 
     /// The life is over: how often it drew belongs into the run hash.
     pub(crate) fn finish_life(&self) {
-        self.recorder.mix("draws client", &[self.stream.draws()]);
+        self.witness.life_over(self.stream.draws());
     }
 
     /// Records the start of an operation.

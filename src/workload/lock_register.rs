@@ -1,4 +1,5 @@
-//! `lock_register`: acquire, enter, read-modify-write two keys under the token, release.
+//! `lock_register`: acquire, enter, read-modify-write two keys under the token, release; and
+//! `leader_register`, the same with an election instead of the lock.
 //!
 //! It is what a careful user of an etcd lock does: it enters before it relies on any state, asks
 //! its session before each write whether the lock is still held, and gives up when it is not. The
@@ -9,10 +10,10 @@ use std::time::Duration;
 use super::{
     Process, TokenKind, Workload,
     client::{Definite, life},
+    recipe::{Grip, Recipe},
 };
 use crate::{
-    cluster::{DOMAIN, LOCK_NAME},
-    concurrency::{LockError, Mutex, Session, SessionOptions},
+    concurrency::{ElectionError, Session, SessionOptions},
     etcd,
     history::{EventKind, Function, HoldingId, OpId, Reply},
     point,
@@ -24,7 +25,9 @@ use crate::{
 const KEYS: [&str; 2] = ["key0", "key1"];
 
 pub(super) const LOCK_REGISTER: Workload =
-    Workload { name: "lock_register", keys: &KEYS, client: |process| life(run(process)) };
+    Workload { name: "lock_register", keys: &KEYS, client: |p| life(run(p, Recipe::Mutex)) };
+pub(super) const LEADER_REGISTER: Workload =
+    Workload { name: "leader_register", keys: &KEYS, client: |p| life(run(p, Recipe::Election)) };
 
 /// Why a holding ended early.
 enum GaveUp {
@@ -36,7 +39,7 @@ enum GaveUp {
     Lock,
 }
 
-async fn run(mut process: Process) {
+async fn run(mut process: Process, recipe: Recipe) {
     let storage_options = ClientOptions {
         attempt_timeout: Duration::from_millis(800),
         give_up_after: Duration::from_millis(2500),
@@ -54,7 +57,7 @@ async fn run(mut process: Process) {
             if process.is_stopped() || session.is_done() {
                 break;
             }
-            if hold(&mut process, &session, &mut storage).await.is_err() {
+            if hold(&mut process, recipe, &session, &mut storage).await.is_err() {
                 break;
             }
             let pause = process.stream.duration(ms(20), ms(700));
@@ -115,26 +118,27 @@ async fn close_session(process: &mut Process, session: &Session) {
 /// One holding, from the lock to its release.
 async fn hold(
     process: &mut Process,
+    recipe: Recipe,
     session: &Session,
     storage: &mut storage::Client,
 ) -> Result<(), GaveUp> {
-    let mutex = Mutex::new(session, LOCK_NAME);
+    let name = process.lock.clone();
+    let grip = Grip::new(recipe, session, &name);
     let holding = process.ids.holding();
     let deadline = Instant::now() + Duration::from_secs(20);
-    let lock_name = || LOCK_NAME.to_owned();
-    let token_of = |mutex: &Mutex, kind| match kind {
-        TokenKind::Revision => mutex.token().map_or(0, |token| token.0),
+    let token_of = |grip: &Grip, kind| match kind {
+        TokenKind::Revision => grip.token().map_or(0, |token| token.0),
         TokenKind::Lease => session.lease(),
     };
     let kind = process.token;
     let acquired = process
         .run(
             Some(holding),
-            Function::Lock { name: lock_name() },
+            Function::Lock { name: name.clone() },
             async |_| {
-                mutex.lock_until(deadline).await?;
-                let key = mutex.key().to_owned();
-                Ok::<_, LockError>((key, token_of(&mutex, kind)))
+                grip.acquire(deadline).await?;
+                let key = grip.key().to_owned();
+                Ok::<_, ElectionError>((key, token_of(&grip, kind)))
             },
             |(key, token)| Reply::Acquired { key: key.clone(), token: *token },
         )
@@ -154,10 +158,9 @@ async fn hold(
         Ok(()) | Err(_) => {}
     }
     point::reach("client.before_unlock").await;
-    let unlock = async |_| mutex.unlock().await;
-    let unlocked = process
-        .run(Some(holding), Function::Unlock { name: lock_name() }, unlock, |()| Reply::Done)
-        .await;
+    let unlock = async |_| grip.release().await;
+    let unlocked =
+        process.run(Some(holding), Function::Unlock { name }, unlock, |()| Reply::Done).await;
     match (worked, unlocked) {
         (Err(gave_up), _) => Err(gave_up),
         (Ok(()), Err(_)) => Err(GaveUp::Lock),
@@ -172,8 +175,8 @@ async fn work(
     holding: HoldingId,
     token: i64,
 ) -> Result<(), GaveUp> {
-    let mut fenced = storage.holding(DOMAIN, token);
-    let enter = Function::Enter { domain: DOMAIN.into(), key: KEYS[0].into() };
+    let mut fenced = storage.holding(&process.domain, token);
+    let enter = Function::Enter { domain: process.domain.clone(), key: KEYS[0].into() };
     let entered = process
         .run(
             Some(holding),
@@ -195,6 +198,10 @@ async fn work(
             return Err(GaveUp::Lost);
         }
         point::reach("client.before_write").await;
+        if !process.linger.is_zero() {
+            let linger = process.stream.duration(Duration::ZERO, process.linger);
+            sleep(linger).await;
+        }
         let written = write(process, &mut fenced, holding, key, read, value.as_deref()).await;
         written.map_err(|_| GaveUp::Storage)?;
         point::reach("client.after_write").await;
@@ -202,11 +209,12 @@ async fn work(
     Ok(())
 }
 
-/// Asks the session, and records what it said beside the node's own clock.
+/// Asks the session, and records what it said beside the node's own clock. The clock is read first:
+/// a process that is stopped between the two has asked no earlier than that.
 fn still_held(process: &Process, session: &Session, holding: HoldingId) -> bool {
+    let local_ns = process.witness.local_ns(Instant::now());
     let held = session.is_live();
-    let deadline_ns = session.deadline().local().as_nanos() as u64;
-    let local_ns = Instant::now().local().as_nanos() as u64;
+    let deadline_ns = process.witness.local_ns(session.deadline());
     process.record(EventKind::Held { holding, held, local_ns, deadline_ns });
     held
 }
@@ -217,7 +225,7 @@ async fn read(
     holding: HoldingId,
     key: &str,
 ) -> Result<(OpId, Option<String>), StorageError> {
-    let f = Function::Read { domain: DOMAIN.into(), key: key.into() };
+    let f = Function::Read { domain: process.domain.clone(), key: key.into() };
     let read = async |op: OpId| fenced.read(key, Some(op.0)).await;
     process.run(Some(holding), f, read, |value| Reply::Value(value.clone())).await
 }
@@ -235,7 +243,7 @@ async fn write(
     let count = base.and_then(|value| value.split(':').next()?.parse().ok()).unwrap_or(0u64) + 1;
     let value = format!("{count}:{holding} {key} at {}", time::wall_ms());
     let f = Function::Write {
-        domain: DOMAIN.into(),
+        domain: process.domain.clone(),
         key: key.into(),
         value: value.clone(),
         based_on: Some(based_on),
@@ -244,14 +252,14 @@ async fn write(
     process.run(Some(holding), f, write, |_| Reply::Done).await.map(|(op, _)| op)
 }
 
-/// Used by the runner for the final reads: a read without a token.
+/// The final reads: a read without a token.
 pub(crate) async fn final_read(
     process: &Process,
     storage: &mut storage::Client,
     key: &str,
 ) -> bool {
-    let f = Function::FinalRead { domain: DOMAIN.into(), key: key.into() };
-    let read = async |op: OpId| storage.read_unfenced(DOMAIN, key, Some(op.0)).await;
+    let f = Function::FinalRead { domain: process.domain.clone(), key: key.into() };
+    let read = async |op: OpId| storage.read_unfenced(&process.domain, key, Some(op.0)).await;
     let done = process.run(None, f, read, |value| Reply::Value(value.clone())).await;
     done.map_err(|error: StorageError| error.is_definite()).is_ok()
 }

@@ -6,13 +6,12 @@
 
 mod client;
 mod lock_register;
+mod recipe;
 
-use std::{future::Future, pin::Pin, sync::Arc};
+use std::{future::Future, pin::Pin};
 
-pub(crate) use client::{Ids, Process};
+pub(crate) use client::{Ids, Process, Witness};
 pub(crate) use lock_register::final_read;
-
-use crate::{cluster::Cluster, seed::Seed};
 
 /// What a client sends to the storage as its fencing token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,16 +36,5 @@ pub(crate) struct Workload {
 }
 
 /// All workloads.
-pub(crate) static CATALOG: [Workload; 1] = [lock_register::LOCK_REGISTER];
-
-/// Makes the process of a client: what it knows of the cluster, and its random numbers.
-pub(crate) fn process(
-    cluster: &Cluster,
-    seed: Seed,
-    client: u8,
-    life: u32,
-    token: TokenKind,
-    ids: &Arc<Ids>,
-) -> Process {
-    Process::new(cluster, seed.stream(&format!("client-{client}/{life}")), client, token, ids)
-}
+pub(crate) static CATALOG: [Workload; 2] =
+    [lock_register::LOCK_REGISTER, lock_register::LEADER_REGISTER];

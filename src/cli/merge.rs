@@ -1,0 +1,107 @@
+//! `leasehold merge` and `leasehold check`: from the files of a run's processes to a verdict.
+
+use std::{collections::BTreeMap, fs, io::Write, path::PathBuf};
+
+use super::{USAGE, err, out};
+use crate::{
+    checker::{self, Judgement, Verdict},
+    history::{History, codec, merge},
+    report::Timeline,
+};
+
+/// A violation was found.
+const VIOLATION: u8 = 1;
+/// A checker could not decide, or had nothing to judge.
+const UNKNOWN: u8 = 4;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct MergeArguments {
+    /// The files of the processes, of one machine and one run.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Where the history goes [default: standard output].
+    #[arg(long, value_name = "F")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct CheckArguments {
+    /// A history, as `leasehold merge` writes it.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// Merges and gives the exit status.
+pub(super) fn merge(arguments: &MergeArguments) -> u8 {
+    match merged(arguments) {
+        Ok(()) => 0,
+        Err(message) => {
+            err(format_args!("error: {message}"));
+            USAGE
+        }
+    }
+}
+
+fn merged(arguments: &MergeArguments) -> Result<(), String> {
+    let mut texts = Vec::new();
+    for file in &arguments.files {
+        texts.push((file.display().to_string(), read(file)?));
+    }
+    let history = merge::merge(&texts).map_err(|error| error.to_string())?;
+    let text = codec::encode(&history);
+    match &arguments.out {
+        Some(path) => fs::write(path, text).map_err(|error| format!("{}: {error}", path.display())),
+        None => {
+            let written = std::io::stdout().write_all(text.as_bytes());
+            written.map_err(|error| format!("standard output: {error}"))
+        }
+    }
+}
+
+fn read(path: &PathBuf) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Judges a history, prints the verdicts and gives the exit status.
+pub(super) fn check(arguments: &CheckArguments) -> u8 {
+    let decoded = read(&arguments.file).and_then(|text| {
+        codec::decode(&text).map_err(|error| format!("{}: {error}", arguments.file.display()))
+    });
+    let history = match decoded {
+        Ok(history) => history,
+        Err(message) => {
+            err(format_args!("error: {message}"));
+            return USAGE;
+        }
+    };
+    let judgement = checker::judge(&history, &BTreeMap::new());
+    print(&history, &judgement)
+}
+
+fn print(history: &History, judgement: &Judgement) -> u8 {
+    for finding in &judgement.findings {
+        let (word, why) = match &finding.verdict {
+            Verdict::Pass => ("pass", String::new()),
+            Verdict::Violation(violation) => ("violation", format!(": {violation}")),
+            Verdict::Unknown(why) => ("unknown", format!(": {why}")),
+            Verdict::NotRun(why) => ("not run", format!(": {why}")),
+        };
+        out(format_args!("{:<18} {word} ({} judged){why}", finding.checker, finding.judged));
+    }
+    for (class, count) in judgement.classes.rows() {
+        out(format_args!("{:<18} {count}", class.name()));
+    }
+    for (property, count) in judgement.reached.rows() {
+        out(format_args!("{:<18} {count}", property.name()));
+    }
+    let passed = judgement.findings.iter().all(|finding| finding.verdict.is_pass());
+    match judgement.violation() {
+        Some(violation) => {
+            let timeline = Timeline::new(history).evidence(&violation.events).window();
+            out(format_args!("{}", timeline.max_lines(60).to_string().trim_end()));
+            VIOLATION
+        }
+        None if passed => 0,
+        None => UNKNOWN,
+    }
+}
