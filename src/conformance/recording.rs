@@ -57,8 +57,11 @@ const OPERATIONS: &[(&str, bool, bool)] = &[
 /// What can be expected instead of an answer.
 const WORDS: &[&str] = &["started", "blocked", "done", "cancelled", "none", "idle"];
 
+/// Whether a value is of a kind.
+type IsKind = fn(&Value) -> bool;
+
 /// The parts of a recorded error, and what each must be.
-const ERROR_PARTS: &[(&str, &str, fn(&Value) -> bool)] = &[
+const ERROR_PARTS: &[(&str, &str, IsKind)] = &[
     ("code", "number", Value::is_u64),
     ("status", "text", Value::is_string),
     ("message", "text", Value::is_string),
