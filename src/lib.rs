@@ -22,7 +22,7 @@
 //! | [`time`] [`net`] [`point`] | the boundary: node clocks, network, code points | |
 //! | [`etcd`] | etcd-client's API: real, or the simulated member behind it | boundary |
 //! | [`conformance`] | recordings of real etcd servers against the simulated one | `etcd` |
-//! | [`concurrency`] | `Session` and `Mutex`, a port of etcd's package | `etcd` |
+//! | [`concurrency`] | `Session`, `Mutex`, `Election`, a port of etcd's package | `etcd` |
 //! | [`storage`] | the fenced key-value store, its server and client | boundary |
 //! | [`contrib`] | contrib/lock's client program | `concurrency`, `storage` |
 //! | `cluster` | the simulated nodes and the hands on them | all above |

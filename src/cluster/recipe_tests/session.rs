@@ -1,4 +1,4 @@
-//! Sessions: S01, S02, S04 to S06, S08, S09, L07 and L09 as stories; their races are in
+//! Sessions: S01, S02, S04 to S06, S08, S09, L07, L09 and D9 as stories; their races are in
 //! `session_race`.
 //!
 //! S03 needs several members.
@@ -282,4 +282,54 @@ fn expires_within_warns_before_the_deadline() {
         assert_eq!((held.is_live(), held.remaining()), (false, Duration::ZERO));
         assert!(held.unlock().await.is_err(), "etcd is out of reach");
     });
+}
+
+/// L09: the wall clocks of the member and of the holder jump ahead and back: neither the lease nor
+/// the session notices, and once the holder is cut off both end when they would have.
+#[test]
+fn l09_wall_clocks_play_no_part() {
+    tell(1, |world| async move {
+        let session = world.session(1, 6).await;
+        let (node, etcd) = world.link(1);
+        for step in [3_600_000, -7_200_000] {
+            world.cluster.clocks().step_wall(etcd, step);
+            world.cluster.clocks().step_wall(node, step);
+            sleep(ms(10_000)).await;
+            assert!(session.is_live());
+        }
+        world.cut(1);
+        let left = session.remaining();
+        world.cluster.clocks().step_wall(node, 3_600_000);
+        let cut = world.now();
+        session.done().await;
+        assert!((world.now() - cut).abs_diff(left) < ms(2));
+        sleep(ms(1000)).await;
+        assert_eq!(world.changes(session.lease(), LeaseChange::Expired).len(), 1);
+    });
+}
+
+/// D9: a holder whose clock runs a tenth slow, and which is cut off, is over before its lease if it
+/// counts nine tenths of the TTL, and not if it counts all of it.
+#[test]
+fn a_slow_clock_is_covered_by_a_shorter_deadline() {
+    for (deadline_permille, in_time) in [(900, true), (1000, false)] {
+        tell(1, move |world| async move {
+            let (node, _) = world.link(1);
+            world.cluster.clocks().add_rate(node, 900);
+            let endpoints = world.cluster.etcd_endpoints();
+            let beginning = async move {
+                let client = Client::connect(&endpoints, None).await.expect("an address");
+                let options = SessionOptions { ttl_s: 30, deadline_permille, ..Default::default() };
+                Session::new(&client, options).await.expect("granted")
+            };
+            let session = world.on(1, beginning).await;
+            world.cut(1);
+            let done = session.done();
+            world.on(1, done).await;
+            let over = world.now();
+            sleep(ms(35_000)).await;
+            let expired = world.changes(session.lease(), LeaseChange::Expired);
+            assert_eq!(over <= expired[0], in_time, "{over:?} {expired:?}");
+        });
+    }
 }
