@@ -40,13 +40,7 @@ impl Model {
     pub(crate) fn promote(&mut self, now: Duration, extend: Duration) {
         self.raft_term += 1;
         self.lessor.promote(now, extend);
-        for (id, streams) in std::mem::take(&mut self.waiting) {
-            for stream in streams {
-                if let Some(answer) = self.keep_alive(now, stream, id) {
-                    self.send(stream, answer);
-                }
-            }
-        }
+        self.ask_again(now);
     }
 
     /// The leases to be revoked now, the longest dead first.

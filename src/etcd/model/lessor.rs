@@ -11,12 +11,11 @@ use crate::{
 };
 
 use super::{
-    Model, StreamId,
+    Model,
     error::Refusal,
-    lease::Renewal,
     response::{
-        LeaseGrantResponse, LeaseKeepAliveResponse, LeaseLeasesResponse, LeaseRevokeResponse,
-        LeaseStatus, LeaseTimeToLiveResponse, Response,
+        LeaseGrantResponse, LeaseLeasesResponse, LeaseRevokeResponse, LeaseStatus,
+        LeaseTimeToLiveResponse,
     },
 };
 
@@ -78,41 +77,8 @@ impl Model {
             }
         }
         self.commit(now, cause);
-        for stream in self.waiting.remove(&id).unwrap_or_default() {
-            let gone = self.keep_alive_response(id, 0);
-            self.send(stream, gone);
-        }
+        self.tell_renewals(now, id);
         Ok(())
-    }
-
-    pub(super) fn keep_alive(
-        &mut self,
-        now: Duration,
-        stream: StreamId,
-        id: i64,
-    ) -> Option<Response> {
-        match self.lessor.renew(now, id) {
-            Renewal::Renewed(ttl_s) => {
-                self.lease_event(now, id, LeaseChange::Renewed);
-                Some(self.keep_alive_response(id, ttl_s))
-            }
-            // A dead lease is no error: it is answered with a TTL of 0.
-            Renewal::Unknown => Some(self.keep_alive_response(id, 0)),
-            Renewal::RunOut if self.quirks.has(Quirk::RenewalRevives) => {
-                self.quirks.count(Quirk::RenewalRevives, 1);
-                let ttl_s = self.lessor.refresh(now, id);
-                self.lease_event(now, id, LeaseChange::Renewed);
-                Some(self.keep_alive_response(id, ttl_s))
-            }
-            Renewal::RunOut => {
-                self.waiting.entry(id).or_default().push(stream);
-                None
-            }
-        }
-    }
-
-    fn keep_alive_response(&self, id: i64, ttl: i64) -> Response {
-        Response::KeepAlive(LeaseKeepAliveResponse { header: Some(self.header()), id, ttl })
     }
 
     pub(super) fn time_to_live(

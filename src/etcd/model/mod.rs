@@ -19,6 +19,7 @@ mod lock;
 pub(crate) mod mvcc;
 mod observe;
 pub(crate) mod range;
+mod renewal;
 pub(crate) mod request;
 pub(crate) mod response;
 mod service;
@@ -43,6 +44,7 @@ use self::{
     lease::Lessor,
     mvcc::Store,
     observe::Observer,
+    renewal::Renewals,
     request::Request,
     response::{
         Event, EventType, Member, MemberListResponse, Response, ResponseHeader, StatusResponse,
@@ -96,8 +98,7 @@ pub(crate) struct Model {
     watchers: Watchers,
     calls: Calls,
     observers: BTreeMap<StreamId, Observer>,
-    /// Renewals of leases that have run out; each waits for the revocation of its lease.
-    waiting: BTreeMap<i64, Vec<StreamId>>,
+    renewals: Renewals,
     commits: u64,
     outputs: Vec<Output>,
     quirks: Quirks,
@@ -117,7 +118,7 @@ impl Model {
             watchers: Watchers::default(),
             calls: Calls::default(),
             observers: BTreeMap::new(),
-            waiting: BTreeMap::new(),
+            renewals: Renewals::default(),
             commits: 0,
             outputs: Vec::new(),
             quirks: Quirks::default(),
@@ -132,7 +133,7 @@ impl Model {
         // Nobody cleans up after the calls that waited: their keys live as long as their leases.
         self.calls = Calls::default();
         self.observers.clear();
-        self.waiting.clear();
+        self.renewals = Renewals::default();
         self.outputs.clear();
         self.restore();
         self.promote(now, extend);
@@ -172,7 +173,7 @@ impl Model {
             Request::Leases => Ok(Response::Leases(self.leases())),
             Request::MemberList => Ok(Response::MemberList(self.member_list())),
             Request::Status => Ok(Response::Status(self.status())),
-            Request::KeepAlive(id) => return self.keep_alive(now, from, id).map(Ok),
+            Request::KeepAlive(id) => return self.keep_alive(now, from, id, None).map(Ok),
             Request::WatchCreate(request) => {
                 self.watch_create(from, request);
                 return None;
@@ -215,10 +216,13 @@ impl Model {
     pub(crate) fn close(&mut self, stream: StreamId) {
         self.watchers.close(stream);
         self.observers.remove(&stream);
-        self.waiting.retain(|_, streams| {
-            streams.retain(|waiting| *waiting != stream);
-            !streams.is_empty()
-        });
+        self.renewals.close(stream);
+    }
+
+    /// How much is kept for streams: watchers, observers, renewals that wait.
+    #[cfg(test)]
+    pub(crate) fn stream_state_len(&self) -> usize {
+        self.watchers.len() + self.observers.len() + self.renewals.len()
     }
 
     /// How many states of keys are kept, past and present ones.
@@ -231,7 +235,8 @@ impl Model {
         self.store.events_len()
     }
 
-    fn header(&self) -> ResponseHeader {
+    /// What an answer that is begun now says of the member.
+    pub(crate) fn header(&self) -> ResponseHeader {
         ResponseHeader {
             cluster_id: self.identity.cluster_id,
             member_id: self.identity.member_id,

@@ -107,6 +107,12 @@ impl Watchers {
             && watchers.all(|watcher| !watcher.compacted && watcher.asked_from <= revision)
     }
 
+    /// How many watchers there are.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
     /// Forgets a stream with all its watchers.
     pub(super) fn close(&mut self, stream: StreamId) {
         let ids: Vec<WatcherId> = self.of_stream(stream).map(|(id, _)| *id).collect();

@@ -19,9 +19,11 @@ use crate::etcd::{
 
 use super::{EXPIRY_TICK, MemberOptions, MemberState};
 
-/// The one watch stream, and the one keep-alive stream.
+/// The one watch stream.
 const WATCH: StreamId = (1, 1);
-const KEEP_ALIVE: StreamId = (1, 2);
+/// The connection of the renewals: each has a stream of its own, as on one of them each would wait
+/// for the one before.
+const KEEP_ALIVE: u64 = 2;
 
 /// A member that is called directly.
 ///
@@ -55,6 +57,8 @@ pub struct InProcess {
     model: Model,
     now: Duration,
     next_tick: Duration,
+    /// Counts the renewals.
+    renewals: u64,
     messages: VecDeque<InProcessMessage>,
 }
 
@@ -89,7 +93,8 @@ impl InProcess {
         let inner = MemberState::new(options).inner.into_inner();
         let mut model = inner.unwrap_or_else(|poisoned| poisoned.into_inner()).model;
         model.start(Duration::ZERO, 0, election_timeout);
-        InProcess { model, now: Duration::ZERO, next_tick: EXPIRY_TICK, messages: VecDeque::new() }
+        let (now, next_tick, messages) = (Duration::ZERO, EXPIRY_TICK, VecDeque::new());
+        InProcess { model, now, next_tick, renewals: 0, messages }
     }
 
     /// The time of the member's monotonic clock.
@@ -210,7 +215,9 @@ impl InProcess {
     /// # Errors
     /// None that etcd gives.
     pub fn lease_keep_alive(&mut self, id: i64) -> Result<Option<LeaseKeepAliveResponse>, Error> {
-        let answer = self.model.handle(self.now, KEEP_ALIVE, Request::KeepAlive(id));
+        self.renewals += 1;
+        let stream = (KEEP_ALIVE, self.renewals);
+        let answer = self.model.handle(self.now, stream, Request::KeepAlive(id));
         self.collect();
         match answer.transpose().map_err(refused)? {
             None => Ok(None),
