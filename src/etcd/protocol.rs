@@ -6,7 +6,7 @@
 use super::model::{Answer, request::Request};
 
 /// From a client.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ClientMessage {
     /// The client's number for the call or stream.
     pub(crate) id: u64,

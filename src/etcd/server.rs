@@ -202,6 +202,12 @@ impl MemberState {
         revoked
     }
 
+    /// How much is kept for open streams.
+    #[cfg(test)]
+    pub(super) fn stream_state_len(&self) -> usize {
+        self.lock().model.stream_state_len()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
@@ -329,30 +335,41 @@ impl Connection {
     fn handle(&mut self, process: &Process, message: ClientMessage) -> Goes {
         let state = self.state.clone();
         let mut inner = state.lock();
-        match inner.faults.meet(RequestKind::of(&message.request)) {
-            None => self.deliver(&mut inner, process, message),
+        let (id, harm) = (message.id, inner.faults.meet(RequestKind::of(&message.request)));
+        let answer = match harm {
             Some(Harm::Lost) => return Goes::Broken,
             Some(Harm::ReplyLost) => {
                 // Nothing that follows from the request gets out on this connection either.
                 inner.connections.remove(&self.id);
-                inner.handle(process, (self.id, message.id), message.request);
+                self.take(&mut inner, process, message);
                 return Goes::Broken;
             }
-            Some(Harm::Twice) => {
+            // There is no resending the end of a stream.
+            Some(Harm::Twice) if !matches!(message.request, Request::CloseStream) => {
                 // The first answer of a call is lost; see `Harm::Twice`.
-                inner.handle(process, (self.id, message.id), message.request.clone());
-                self.deliver(&mut inner, process, message);
+                self.take(&mut inner, process, message.clone());
+                self.take(&mut inner, process, message)
             }
+            None | Some(Harm::Twice) => self.take(&mut inner, process, message),
+        };
+        if let Some(answer) = answer {
+            let _ = self.sender.send(ServerMessage { id, answer });
         }
         Goes::On
     }
 
-    fn deliver(&mut self, inner: &mut Inner, process: &Process, message: ClientMessage) {
+    /// Does a request, or holds it back while nobody leads. Gives the answer if there is one now.
+    fn take(
+        &mut self,
+        inner: &mut Inner,
+        process: &Process,
+        message: ClientMessage,
+    ) -> Option<Answer> {
         let ClientMessage { id, request, require_leader } = message;
         tracing::trace!(connection = self.id, id, ?request, "request");
         let from = (self.id, id);
         if inner.broken_streams.contains(&from) {
-            return;
+            return None;
         }
         let opens = match request {
             Request::KeepAlive(_)
@@ -360,20 +377,17 @@ impl Connection {
             | Request::WatchCancel(_)
             | Request::WatchProgress
             | Request::Observe(_) => self.streams.insert(id),
-            Request::CloseStream if !self.streams.remove(&id) => return,
+            Request::CloseStream if !self.streams.remove(&id) => return None,
             _ => false,
         };
-        let answer = match inner.hold(process.clock.now(), from, request, require_leader) {
+        match inner.hold(process.clock.now(), from, request, require_leader) {
             Ok(request) => {
                 if opens && require_leader {
                     inner.strict_streams.insert(from);
                 }
                 inner.handle(process, from, request)
             }
-            Err(answer) => answer.map(Err),
-        };
-        if let Some(answer) = answer {
-            let _ = self.sender.send(ServerMessage { id, answer });
+            Err(refusal) => refusal.map(Err),
         }
     }
 }

@@ -211,3 +211,23 @@ impl Lessor {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The instant of its expiry is too late for a lease: it has run out and cannot be renewed
+    /// (`Remaining() <= 0` in `lessor.go`). One nanosecond before that it can.
+    #[test]
+    fn a_lease_has_run_out_at_its_expiry() {
+        let mut lessor = Lessor::default();
+        lessor.grant(Duration::ZERO, 1, 5).expect("it is new");
+        let expiry = Duration::from_secs(5);
+        let before = expiry - Duration::from_nanos(1);
+        assert!(lessor.run_out(before, before).is_empty());
+        assert_eq!(lessor.run_out(expiry, expiry), [1]);
+        assert_eq!(lessor.renew(expiry, 1), Renewal::RunOut);
+        assert_eq!(lessor.renew(before, 1), Renewal::Renewed(5));
+        assert!(lessor.run_out(expiry, expiry).is_empty());
+    }
+}

@@ -235,10 +235,14 @@ impl Model {
 mod tests {
     use std::time::Duration;
 
-    use super::super::{Answer, Identity, Model, Output, StreamId, request::Request};
+    use super::{
+        super::{Answer, Identity, Model, Output, StreamId, request::Request},
+        delete,
+    };
     use crate::etcd::model::{
+        error::Refusal,
         request::PutRequest,
-        response::{CampaignResponse, LockResponse, Response},
+        response::{CampaignResponse, LeaderKey, LockResponse, Response},
         version::EtcdVersion,
     };
 
@@ -360,5 +364,73 @@ mod tests {
             panic!("it holds the lock")
         };
         assert_eq!(key, b"l/4");
+    }
+
+    /// In a queue of several each waits for the one right before it: an unlock costs one look of
+    /// one call, however many wait.
+    #[test]
+    fn each_waits_for_its_own_predecessor() {
+        let mut model = model();
+        ask(&mut model, 1, lock(1));
+        for call in 2..=4 {
+            let lease = call as i64;
+            assert_eq!(ids(&mut model, |m| assert!(ask(m, call, lock(lease)).is_none())), 2);
+        }
+        for (owner, next) in [("l/1", 2), ("l/2", 3), ("l/3", 4)] {
+            // The deletion, the look for another predecessor, the look at the own key.
+            let unlock = |m: &mut Model| drop(ask(m, 1, Request::Unlock(owner.into())));
+            assert_eq!(ids(&mut model, unlock), 3, "{owner}");
+            assert_eq!(woken(&mut model), [(1, next)]);
+        }
+    }
+
+    /// A campaign that is given up leaves a key alone that is not the one it had found, and a lock
+    /// does not look.
+    #[test]
+    fn a_cancelled_campaign_spares_a_key_created_anew() {
+        let mut model = model();
+        let campaign = |lease| Request::Campaign { name: b"e".to_vec(), value: vec![1], lease };
+        assert!(ask(&mut model, 1, campaign(1)).is_some());
+        assert!(ask(&mut model, 2, campaign(2)).is_none());
+        assert!(ask(&mut model, 3, lock(1)).is_some());
+        assert!(ask(&mut model, 4, lock(2)).is_none());
+        for key in ["e/2", "l/2"] {
+            ask(&mut model, 5, Request::DeleteRange(delete(key.as_bytes())));
+            let put = PutRequest { key: key.into(), ..PutRequest::default() };
+            ask(&mut model, 5, Request::Put(put));
+        }
+        ask(&mut model, 2, Request::Cancel);
+        ask(&mut model, 4, Request::Cancel);
+        assert!(model.store.get(b"e/2").is_some() && model.store.get(b"l/2").is_none());
+    }
+
+    /// A campaign again that cannot proclaim its value resigns: the key is gone, if it is the one
+    /// that was found.
+    #[test]
+    fn a_failed_second_campaign_resigns() {
+        let mut model = model();
+        let put = PutRequest { key: "e/4d".into(), ..PutRequest::default() };
+        ask(&mut model, 1, Request::Put(put));
+        let campaign = Request::Campaign { name: b"e".to_vec(), value: vec![1], lease: 0x4d };
+        let refused = ask(&mut model, 2, campaign).expect("at once").expect_err("no such lease");
+        assert_eq!(refused, Refusal::LeaseNotFound.in_service());
+        assert!(model.store.get(b"e/4d").is_none());
+    }
+
+    /// Whoever resigns without a lease gets one all the same, which outlives the call.
+    #[test]
+    fn a_resignation_without_a_lease_grants_one() {
+        let mut model = model();
+        let campaign = Request::Campaign { name: b"e".to_vec(), value: vec![1], lease: 1 };
+        let Some(Ok(Response::Campaign(won))) = ask(&mut model, 1, campaign) else {
+            panic!("it leads at once")
+        };
+        let leader = won.leader.map(|leader| LeaderKey { lease: 0, ..leader });
+        let before = model.leases().leases.len();
+        // The id of the lease, the grant, the transaction.
+        let resign = |m: &mut Model| drop(ask(m, 1, Request::Resign(leader)));
+        assert_eq!(ids(&mut model, resign), 3);
+        assert_eq!(model.leases().leases.len(), before + 1);
+        assert!(model.store.get(b"e/1").is_none());
     }
 }

@@ -306,3 +306,44 @@ impl Model {
         self.send(stream, Response::Watch(response));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::etcd::model::response::KeyValue;
+
+    fn of_value(length: usize) -> Event {
+        let kv =
+            KeyValue { key: "k".into(), value: vec![b'x'; length].into(), ..KeyValue::default() };
+        Event { event_type: EventType::Put, kv, prev_kv: None }
+    }
+
+    /// Events of values of 1,000,000 bytes, of as many as fill the message up to `size` with a
+    /// frame of `frame` bytes, and of those given.
+    fn filled(frame: usize, size: usize, more: &[usize]) -> WatchResponse {
+        let first = of_value(1_000_000);
+        let length = 1_000_000;
+        let others = frame + size::event(&first) + size::event(&of_value(length));
+        let second = of_value(length + size - others);
+        assert_eq!(frame + size::event(&first) + size::event(&second), size);
+        let events = [first, second].into_iter().chain(more.iter().map(|more| of_value(*more)));
+        WatchResponse { events: events.collect(), ..WatchResponse::default() }
+    }
+
+    fn counts(whole: WatchResponse) -> Vec<(usize, bool)> {
+        pieces(whole, true).iter().map(|piece| (piece.events.len(), piece.fragment)).collect()
+    }
+
+    /// An answer as large as the limit is sent in pieces, and one a byte below it is not; a piece
+    /// ends before the event that would make it as large as the limit.
+    #[test]
+    fn a_piece_stays_below_the_limit() {
+        let limit = size::MESSAGE_BYTES_MAX;
+        assert_eq!(counts(filled(0, limit - 1, &[])), [(2, false)]);
+        assert_eq!(counts(filled(0, limit, &[])), [(1, true), (1, false)]);
+        let piece = WatchResponse { fragment: true, ..WatchResponse::default() };
+        let frame = size::watch_frame(&piece);
+        assert_eq!(counts(filled(frame, limit - 1, &[10])), [(2, true), (1, false)]);
+        assert_eq!(counts(filled(frame, limit, &[10])), [(1, true), (2, false)]);
+    }
+}

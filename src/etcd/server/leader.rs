@@ -12,7 +12,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use crate::{
     etcd::{
-        model::{StreamId, error::Refusal, request::Request, response::Response},
+        model::{Answer, StreamId, error::Refusal, request::Request, response::ResponseHeader},
         protocol::ServerMessage,
     },
     time::sleep,
@@ -36,6 +36,18 @@ struct Held {
     deadline: Duration,
     from: StreamId,
     request: Request,
+    /// Of a renewal that did not have to wait for another on its stream: the header that it has
+    /// begun with.
+    begun: Option<ResponseHeader>,
+}
+
+impl Held {
+    /// Whether the call was delivered again and is among those that wait `after` this one: then its
+    /// answer is the later one.
+    fn is_repeated(&self, after: &VecDeque<Held>) -> bool {
+        !matches!(self.request, Request::KeepAlive(_) | Request::Observe(_))
+            && after.iter().any(|later| later.from == self.from)
+    }
 }
 
 /// Whether the member can do this only with a leader.
@@ -86,9 +98,11 @@ impl MemberState {
         let Some(leaderless) = inner.leaderless.take() else { return false };
         inner.model.promote(process.clock.now(), self.options.election());
         inner.pass_on(&process);
-        for held in leaderless.held {
-            let answer = inner.handle(&process, held.from, held.request);
-            inner.answer(held.from, answer);
+        let mut held = leaderless.held;
+        while let Some(next) = held.pop_front() {
+            let (from, repeated) = (next.from, next.is_repeated(&held));
+            let answer = inner.handle_held(&process, next);
+            inner.answer(from, answer.filter(|_| !repeated));
         }
         true
     }
@@ -124,12 +138,27 @@ impl Inner {
             return Ok(request);
         }
         let deadline = now + leaderless.patience;
-        leaderless.held.push_back(Held { deadline, from, request });
+        let begins = matches!(request, Request::KeepAlive(_))
+            && leaderless.held.iter().all(|held| held.from != from);
+        let begun = begins.then(|| self.model.header());
+        leaderless.held.push_back(Held { deadline, from, request, begun });
         Err(None)
     }
 
+    /// Does a request that has waited.
+    fn handle_held(&mut self, process: &Process, held: Held) -> Option<Answer> {
+        let (now, begun) = (process.clock.now(), held.begun);
+        let Request::KeepAlive(lease) = held.request else {
+            return self.handle(process, held.from, held.request);
+        };
+        self.requests += 1;
+        let answer = self.model.keep_alive(now, held.from, lease, begun).map(Ok);
+        self.pass_on(process);
+        answer
+    }
+
     /// Answers a request that has waited.
-    fn answer(&self, to: StreamId, answer: Option<Result<Response, Refusal>>) {
+    fn answer(&self, to: StreamId, answer: Option<Answer>) {
         let (connection, id) = to;
         let sender = self.connections.get(&connection).and_then(|sender| sender.upgrade());
         if let (Some(sender), Some(answer)) = (sender, answer) {
@@ -165,6 +194,7 @@ impl Inner {
             let why = verdict(&held.request);
             match held.request {
                 Request::KeepAlive(_) | Request::Observe(_) => self.break_stream(held.from, why),
+                _ if held.is_repeated(&leaderless.held) => {}
                 _ => self.answer(held.from, Some(Err(why))),
             }
         }

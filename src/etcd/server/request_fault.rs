@@ -106,7 +106,7 @@ pub enum Harm {
     /// The connection breaks before the member sees the request: no effect, unknown to the client.
     Lost,
     /// The member does it, and the connection breaks before the reply is out: an effect, unknown
-    /// to the client.
+    /// to the client. One that waits for a leader goes with its connection, as in etcd.
     ReplyLost,
     /// The transport delivers it twice, as after a resend: the effect happens twice. A call gets
     /// the second answer, because the first is the one whose loss caused the resend; on a stream

@@ -4,7 +4,10 @@ use tonic::Code;
 
 use super::world::{World, client, exists, grant, put_on, run, s, strict_client, told, ttl};
 use crate::{
-    etcd::GetOptions,
+    etcd::{
+        GetOptions,
+        server::{Harm, RequestFault, RequestKind},
+    },
     time::{Instant, sleep},
 };
 
@@ -154,5 +157,96 @@ fn a_restart_elects_itself() {
         world.kill();
         sleep(s(0.01)).await;
         assert!(!world.state.promote(), "no process");
+    });
+}
+
+/// A request that is delivered twice waits twice: nothing happens before somebody leads, then it is
+/// done twice and the caller gets the second answer, and after its patience it is told once.
+#[test]
+fn a_doubled_request_waits_too() {
+    run(async |world: &World| {
+        let mut client = client().await;
+        client.get("k", None).await.expect("connected");
+        let twice = RequestFault { count: 2, ..RequestFault::next(RequestKind::Put, Harm::Twice) };
+        let twice = world.state.inject(twice);
+        world.state.lose_leadership();
+        let mut writer = client.clone();
+        let put = tokio::spawn(async move { writer.put("k", "v", None).await });
+        sleep(s(0.5)).await;
+        assert_eq!((world.state.harmed(twice), world.log.commits().len()), (1, 0));
+        assert!(world.state.win_leadership());
+        let put = put.await.expect("not aborted").expect("done at last");
+        assert_eq!(put.header().map(|header| header.revision()), Some(3));
+        assert_eq!(world.log.commits().len(), 2);
+        world.state.lose_leadership();
+        let late = told(client.put("k", "w", None).await.expect_err("nobody leads"));
+        assert_eq!(late.1, "etcdserver: request timed out");
+        assert!(world.state.win_leadership());
+        sleep(s(0.1)).await;
+        assert_eq!(world.log.commits().len(), 2);
+    });
+}
+
+/// A connection that breaks, by a fault or with its client, takes what waits for a leader along.
+#[test]
+fn what_waits_goes_with_its_connection() {
+    run(async |world: &World| {
+        let mut client = client().await;
+        world.state.lose_leadership();
+        let fault = RequestFault::next(RequestKind::Put, Harm::ReplyLost);
+        let fault = world.state.inject(fault);
+        let lost = told(client.put("fault", "v", None).await.expect_err("it broke"));
+        assert_eq!((lost.0, world.state.harmed(fault)), (Code::Unknown, 1));
+        let dying = world
+            .client
+            .spawn(async { super::world::client().await.put("client", "v", None).await.map(drop) });
+        sleep(s(0.5)).await;
+        assert_eq!(world.state.received(RequestKind::Put), 2);
+        madsim::runtime::Handle::current().kill(world.client.id());
+        dying.await.expect_err("it died with its node");
+        sleep(s(0.1)).await;
+        assert!(world.state.win_leadership());
+        sleep(s(0.1)).await;
+        assert_eq!(world.log.commits(), []);
+    });
+}
+
+/// Whoever insists on a leader is told so of a doubled request too.
+#[test]
+fn a_doubled_watch_insists_on_a_leader() {
+    run(async |world: &World| {
+        let mut strict = strict_client().await;
+        let twice = RequestFault::next(RequestKind::WatchCreate, Harm::Twice);
+        let twice = world.state.inject(twice);
+        world.state.lose_leadership();
+        assert_eq!(told(strict.watch("k", None).await.expect_err("no leader")), no_leader());
+        assert_eq!((world.state.harmed(twice), world.state.stream_state_len()), (1, 0));
+    });
+}
+
+/// What waited is answered with the header of its arrival, if it is a renewal: revision and term.
+#[test]
+fn a_held_renewal_has_the_header_of_its_arrival() {
+    run(async |world: &World| {
+        let mut client = client().await;
+        grant(&mut client, 7, 60).await;
+        let (mut keeper, mut renewals) = client.lease_keep_alive(7).await.expect("renewed");
+        world.state.lose_leadership();
+        let put = tokio::spawn(async move { client.put("k", "v", None).await });
+        sleep(s(0.1)).await;
+        for _ in 0..2 {
+            keeper.keep_alive().await.expect("sent");
+        }
+        sleep(s(0.1)).await;
+        assert!(world.state.win_leadership());
+        put.await.expect("not aborted").expect("done at last");
+        let mut seen = Vec::new();
+        for _ in 0..2 {
+            let answer = renewals.message().await.expect("an answer").expect("no end");
+            let header = answer.header().expect("a header");
+            seen.push((header.revision(), header.raft_term(), answer.ttl()));
+        }
+        let (_, term, _) = seen[0];
+        assert_eq!(seen, [(1, term, 60), (2, term + 1, 60)]);
     });
 }

@@ -261,3 +261,28 @@ fn errors_of_the_transport() {
         assert_eq!(waited.as_millis(), Duration::from_millis(500).as_millis());
     });
 }
+
+/// A stream that was opened by a message whose reply got lost is gone with its connection: the
+/// member keeps nothing for it.
+#[test]
+fn a_lost_reply_leaves_no_stream_behind() {
+    run(async |world: &World| {
+        let mut client = client().await;
+        // The looks for expired leases are at 0.5 s, 1.0 s …: this one runs out just after one.
+        sleep(s(0.5)).await;
+        grant(&mut client, 7, 2).await;
+        let lose = |kind| world.state.inject(RequestFault::next(kind, Harm::ReplyLost));
+        lose(RequestKind::WatchCreate);
+        same(client.watch("k", None).await.expect_err("lost"), LOST);
+        lose(RequestKind::Observe);
+        same(client.observe("e").await.map(drop).expect_err("lost"), LOST);
+        sleep(s(2.05)).await;
+        lose(RequestKind::KeepAlive);
+        same(client.lease_keep_alive(7).await.map(drop).expect_err("lost"), LOST);
+        sleep(s(0.01)).await;
+        assert_eq!(ttl(&mut client, 7).await, 0, "it has run out and is not revoked yet");
+        assert_eq!(world.state.stream_state_len(), 0);
+        let _open = client.watch("k", None).await.expect("watching");
+        assert_eq!(world.state.stream_state_len(), 1);
+    });
+}
