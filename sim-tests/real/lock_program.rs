@@ -23,9 +23,13 @@ const SECOND: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn lock(member: &Member, options: &[&str], command: &[&str]) -> Command {
+    lock_at(member.endpoint(), options, command)
+}
+
+fn lock_at(endpoint: &str, options: &[&str], command: &[&str]) -> Command {
     let mut program = Command::new(env!("CARGO_BIN_EXE_leasehold"));
     program
-        .args(["lock", "job", "--endpoints", member.endpoint()])
+        .args(["lock", "job", "--endpoints", endpoint])
         .args(options)
         .arg("--")
         .args(command)
@@ -109,7 +113,7 @@ async fn exit_statuses() {
     let unit = ends(&mut lock(&member, &["--ttl", "3"], &["true"])).await;
     assert_eq!(unit.0, Some(2));
     assert!(unit.2.contains("unit"), "{}", unit.2);
-    let nobody = ends(&mut lock(&member, &["--endpoints", "127.0.0.1:1"], &["true"])).await;
+    let nobody = ends(&mut lock_at("127.0.0.1:1", &[], &["true"])).await;
     assert_eq!(nobody.0, Some(69));
     assert!(nobody.2.contains("127.0.0.1:1"), "{}", nobody.2);
     assert!(member.queue("job/").await.is_empty());
