@@ -1,8 +1,8 @@
 //! Renewals: one after the other on each stream, each with the header of its beginning.
 //!
-//! `LeaseKeepAlive` in `server/etcdserver/api/v3rpc/lease.go` takes the header before it renews. The
-//! renewal of a lease that has run out waits there for the revocation of the lease, and nothing that
-//! comes after it on its stream is looked at until then.
+//! `LeaseKeepAlive` in `server/etcdserver/api/v3rpc/lease.go` takes the header before it renews.
+//! The renewal of a lease that has run out waits there for the revocation of the lease, and what
+//! comes after it on its stream is not looked at until then.
 
 use std::{
     collections::{BTreeMap, VecDeque},
