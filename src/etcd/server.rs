@@ -346,8 +346,12 @@ impl Connection {
             }
             // There is no resending the end of a stream.
             Some(Harm::Twice) if !matches!(message.request, Request::CloseStream) => {
-                // The first answer of a call is lost; see `Harm::Twice`.
-                self.take(&mut inner, process, message.clone());
+                // The first answer of a call is lost, on a stream it is not; see `Harm::Twice`.
+                let on_stream = matches!(message.request, Request::KeepAlive(_));
+                let first = self.take(&mut inner, process, message.clone());
+                if let Some(answer) = first.filter(|_| on_stream) {
+                    let _ = self.sender.send(ServerMessage { id, answer });
+                }
                 self.take(&mut inner, process, message)
             }
             None | Some(Harm::Twice) => self.take(&mut inner, process, message),

@@ -12,7 +12,7 @@ use crate::{
         server::{Harm, RequestFault, RequestKind},
     },
     net::NetSim,
-    time::{Instant, sleep},
+    time::{Instant, sleep, timeout},
 };
 
 const LOST: (Code, &str) = (Code::Unknown, "transport error");
@@ -139,6 +139,23 @@ fn h06_the_services_lose_requests_and_replies_too() {
             assert_eq!(exists(&mut client, "e/7").await, harm == Harm::Lost);
         });
     }
+}
+
+/// A renewal that is delivered twice is answered twice: a client that counts answers sees one more.
+#[test]
+fn a_doubled_renewal_has_two_answers() {
+    run(async |world| {
+        let mut client = client().await;
+        let lease = client.lease_grant(60, None).await.expect("granted").id();
+        let (mut keeper, mut answers) = client.lease_keep_alive(lease).await.expect("alive");
+        world.state.inject(RequestFault::next(RequestKind::KeepAlive, Harm::Twice));
+        keeper.keep_alive().await.expect("sent");
+        for _ in 0..2 {
+            let answer = timeout(s(1.0), answers.message()).await.expect("in time");
+            assert_eq!(answer.expect("open").expect("an answer").ttl(), 60);
+        }
+        assert!(timeout(s(1.0), answers.message()).await.is_err());
+    });
 }
 
 /// Delivered twice: the effect happens twice where it can, and the caller gets the second answer.
