@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use madsim::task::JoinHandle;
+
 use super::{World, ms, race, tell};
 use crate::{
     concurrency::{Election, ElectionError, FencingToken, Leadership, LockError, Observer},
@@ -21,6 +23,18 @@ impl World {
     pub(super) async fn candidate(&self, client: u8, ttl_s: i64, name: &str) -> Arc<Election> {
         let session = self.session(client, ttl_s).await;
         Arc::new(Election::new(&session, name))
+    }
+
+    /// Begins to campaign; the handle waits for the outcome.
+    fn stand(
+        &self,
+        client: u8,
+        election: &Arc<Election>,
+        value: &'static str,
+    ) -> JoinHandle<Campaign> {
+        let election = election.clone();
+        let campaign = async move { election.campaign(value).await };
+        self.cluster.spawn(NodeName::Client(client), campaign)
     }
 
     /// Campaigns to the end.
@@ -48,10 +62,7 @@ fn e01_a_candidate_without_lease_is_no_leader() {
         let p = world.candidate(1, 10, "e").await;
         let q = world.candidate(2, 10, "e").await;
         world.campaign(1, &p, "p").await.expect("nobody else");
-        let standing = {
-            let q = q.clone();
-            world.cluster.spawn(NodeName::Client(2), async move { q.campaign("q").await })
-        };
+        let standing = world.stand(2, &q, "q");
         sleep(ms(100)).await;
         assert_eq!(world.queue("e/").await, [p.key(), q.key()]);
         assert!(world.cluster.member().revoke(q.session().lease()));
@@ -76,10 +87,7 @@ fn e01_race_of_resignation_and_revoke() {
             let p = world.candidate(1, 10, "e").await;
             let q = world.candidate(2, 10, "e").await;
             world.campaign(1, &p, "p").await.expect("nobody else");
-            let standing = {
-                let q = q.clone();
-                world.cluster.spawn(NodeName::Client(2), async move { q.campaign("q").await })
-            };
+            let standing = world.stand(2, &q, "q");
             sleep(ms(100)).await;
             let resigning = {
                 let p = p.clone();
@@ -239,30 +247,21 @@ fn e09_standing_again_after_the_key_was_deleted() {
         let p = world.candidate(1, 10, "e").await;
         let q = world.candidate(2, 10, "e").await;
         let first = world.campaign(1, &p, "p").await.expect("nobody else");
-        let standing = {
-            let q = q.clone();
-            world.cluster.spawn(NodeName::Client(2), async move { q.campaign("q").await })
-        };
+        let standing = world.stand(2, &q, "q");
         sleep(ms(50)).await;
         world.outsider().await.delete(p.key(), None).await.expect("deleted");
         let second = standing.await.expect("no panic").expect("Q is first now");
         let election = p.clone();
         let gone = world.on(1, async move { election.proclaim("still?").await }).await;
         assert!(matches!(gone, Err(ElectionError::NotLeader)), "{gone:?}");
-        let again = {
-            let p = p.clone();
-            world.cluster.spawn(NodeName::Client(1), async move { p.campaign("p").await })
-        };
+        let again = world.stand(1, &p, "p");
         sleep(ms(50)).await;
         assert!(!again.is_finished());
         // And once more while it waits: it must not win without a key.
         world.outsider().await.delete(p.key(), None).await.expect("deleted");
         let outcome = again.await.expect("no panic");
         assert!(expired(&outcome), "{outcome:?}");
-        let third = {
-            let p = p.clone();
-            world.cluster.spawn(NodeName::Client(1), async move { p.campaign("p").await })
-        };
+        let third = world.stand(1, &p, "p");
         sleep(ms(50)).await;
         world.resign(2, &q).await;
         let third = third.await.expect("no panic").expect("P is first now");
