@@ -20,8 +20,8 @@ const LAGGARDS: Duration = Duration::from_millis(500);
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "etcd")]
 pub(super) struct EtcdArguments {
-    /// Where etcd listens, separated by commas [default: 127.0.0.1:2379, of `client` also the ports
-    /// 22379 and 32379].
+    /// Where etcd listens, separated by commas; those that answer at the start are used [default:
+    /// 127.0.0.1:2379, of `client` also the ports 22379 and 32379].
     #[arg(long, env = "ETCDCTL_ENDPOINTS", value_delimiter = ',', value_name = "LIST")]
     endpoints: Vec<String>,
     /// How long connecting, and each request, may take.

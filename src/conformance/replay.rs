@@ -111,14 +111,7 @@ struct Replay {
 
 impl Replay {
     fn new(version: EtcdVersion) -> Self {
-        // The same as a member's defaults; recordings show only the name.
-        let mut model = Model::new(Identity {
-            cluster_id: 0xcdf8_1819_4e3a_8c32,
-            member_id: 0x8e9e_05c5_2164_694d,
-            name: "default".to_owned(),
-            client_url: "http://10.0.0.1:2379".to_owned(),
-            version,
-        });
+        let mut model = Model::new(Identity { version, ..Identity::default() });
         let now = Duration::from_secs(10);
         model.start(now, 1_000_000, Duration::ZERO);
         Replay {

@@ -76,15 +76,16 @@ pub struct MemberOptions {
 
 impl Default for MemberOptions {
     fn default() -> Self {
+        let Identity { cluster_id, member_id, name, version, .. } = Identity::default();
         MemberOptions {
-            name: "default".to_owned(),
+            name,
             address: "10.0.0.1:2379".to_owned(),
-            member_id: 0x8e9e_05c5_2164_694d,
-            cluster_id: 0xcdf8_1819_4e3a_8c32,
+            member_id,
+            cluster_id,
             heartbeat: Duration::from_millis(100),
             election_timeout: Duration::from_secs(1),
             quirks: BTreeSet::new(),
-            version: EtcdVersion::default(),
+            version,
         }
     }
 }

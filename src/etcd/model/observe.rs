@@ -126,18 +126,11 @@ mod tests {
     use super::super::{
         Identity, Output,
         request::{DeleteRangeRequest, PutRequest, Request, RequestOp, TxnRequest},
-        version::EtcdVersion,
     };
     use super::*;
 
     fn model() -> Model {
-        let mut model = Model::new(Identity {
-            cluster_id: 1,
-            member_id: 1,
-            name: "default".to_owned(),
-            client_url: "http://10.0.0.1:2379".to_owned(),
-            version: EtcdVersion::V3_5,
-        });
+        let mut model = Model::new(Identity::default());
         model.start(Duration::ZERO, 0, Duration::ZERO);
         model
     }

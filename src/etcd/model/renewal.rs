@@ -155,20 +155,13 @@ fn renewed(header: ResponseHeader, id: i64, ttl: i64) -> Response {
 mod tests {
     use super::super::{Identity, Output, request::PutRequest, request::Request};
     use super::*;
-    use crate::etcd::model::version::EtcdVersion;
 
     const GRANTED: Duration = Duration::from_secs(10);
     const RUN_OUT: Duration = Duration::from_secs(12);
 
     /// Lease 5 for 2 s and lease 6 for 60 s, each with a key; the revision is 3.
     fn model() -> Model {
-        let mut model = Model::new(Identity {
-            cluster_id: 1,
-            member_id: 1,
-            name: "default".to_owned(),
-            client_url: "http://10.0.0.1:2379".to_owned(),
-            version: EtcdVersion::V3_5,
-        });
+        let mut model = Model::new(Identity::default());
         model.start(GRANTED, 1_000_000, Duration::ZERO);
         for (id, ttl_s) in [(5, 2), (6, 60)] {
             model.handle(GRANTED, (1, 1), Request::LeaseGrant { ttl_s, id });

@@ -243,19 +243,12 @@ mod tests {
         error::Refusal,
         request::PutRequest,
         response::{CampaignResponse, LeaderKey, LockResponse, Response},
-        version::EtcdVersion,
     };
 
     const NOW: Duration = Duration::from_secs(10);
 
     fn model() -> Model {
-        let mut model = Model::new(Identity {
-            cluster_id: 1,
-            member_id: 1,
-            name: "default".to_owned(),
-            client_url: "http://10.0.0.1:2379".to_owned(),
-            version: EtcdVersion::V3_5,
-        });
+        let mut model = Model::new(Identity::default());
         model.start(NOW, 1_000_000, Duration::ZERO);
         for id in 1..=9 {
             ask(&mut model, 1, Request::LeaseGrant { ttl_s: 60, id });

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use crate::etcd::server::MemberOptions;
-
 use super::{
     Identity, Model, Output,
     error::Refusal,
@@ -16,9 +14,7 @@ use super::{
 const NOW: Duration = Duration::from_secs(1);
 
 fn model(version: EtcdVersion) -> Model {
-    let (name, client_url) = ("m".to_owned(), "http://10.0.0.1:2379".to_owned());
-    let member_id = MemberOptions::default().member_id;
-    Model::new(Identity { cluster_id: 1, member_id, name, client_url, version })
+    Model::new(Identity { version, ..Identity::default() })
 }
 
 fn put(model: &mut Model, value: Vec<u8>) -> Result<Response, Refusal> {
