@@ -32,7 +32,7 @@ fn bad_requests_get_one_line_and_status_2() {
         (&["replay"], "<TOKEN>"),
         (&["explore", "--jobs", "0"], "--jobs is 0, expected 1 to"),
         (&["explore", "--frobnicate"], "--frobnicate"),
-        (&["replay", "lh1.AAAA"], "broken replay token"),
+        (&["replay", "lh2.AAAA"], "broken replay token"),
         (&["replay", "hello"], "not a replay token"),
         (&["demo", "--by", "magic"], "\"magic\": choose one of revoke, expiry, pause"),
         (&["dance"], "dance"),

@@ -11,8 +11,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::{history::hash::RunHash, plan::Plan, seed::Seed};
 
 /// The version of the replay token.
-pub const TOKEN_VERSION: u8 = 1;
-const TOKEN_PREFIX: &str = "lh1.";
+pub const TOKEN_VERSION: u8 = 2;
+const TOKEN_PREFIX: &str = "lh2.";
 /// A token is a line of text; a longer one is somebody else's.
 const TOKEN_LENGTH_MAX: usize = 65_536;
 
@@ -38,6 +38,15 @@ pub struct CaseOptions {
     pub token: String,
     /// How many clients contend.
     pub clients: u8,
+    /// How many holdings a client attempts in each of its lives; 0 is as many as there is time for.
+    #[serde(default)]
+    pub holdings: u32,
+    /// The fault profile that the plan was drawn from. The plan is explicit: this only says whence.
+    #[serde(default)]
+    pub profile: String,
+    /// The known bug that is built in; empty is none.
+    #[serde(default)]
+    pub bug: String,
 }
 
 /// A case, the hash that its run had, and the crate that ran it.
@@ -121,6 +130,9 @@ mod tests {
                     guard: "monotonic".into(),
                     token: "revision".into(),
                     clients: 3,
+                    holdings: 0,
+                    profile: "all".into(),
+                    bug: String::new(),
                 },
                 plan: Plan::default(),
             },

@@ -13,7 +13,6 @@ use crate::{
     fault::Injector,
     history::{EventKind, History, NodeName, Phase, Recorder, hash::RunHash},
     scenario::{ChoiceError, Resolved, resolve},
-    seed::Seed,
     storage::{self, ClientOptions, StateMachine, Store},
     time::{Instant, sim::true_ns, sleep, timeout},
     workload::{self, Ids, Process, Witness},
@@ -142,12 +141,12 @@ impl Witness for Recording {
 /// The process of a client: what it knows of the cluster, and its random numbers.
 fn process(
     cluster: &Cluster,
-    seed: Seed,
+    case: &Case,
     (client, life): (u8, u32),
     token: workload::TokenKind,
     ids: &Arc<Ids>,
 ) -> Process {
-    let stream = seed.stream(&format!("client-{client}/{life}"));
+    let stream = case.seed.stream(&format!("client-{client}/{life}"));
     Process {
         node: NodeName::Client(client),
         stream,
@@ -157,6 +156,7 @@ fn process(
         domain: DOMAIN.to_owned(),
         token,
         linger: Duration::ZERO,
+        holdings: case.options.holdings,
         ids: ids.clone(),
         witness: Arc::new(Recording(cluster.recorder().clone())),
     }
@@ -196,8 +196,7 @@ impl Clients {
     }
 
     fn start(&mut self, client: u8, life: u32) {
-        let seed = self.case.seed;
-        let process = process(&self.cluster, seed, (client, life), self.token, &self.ids);
+        let process = process(&self.cluster, &self.case, (client, life), self.token, &self.ids);
         let node = NodeName::Client(client);
         let handle = self.cluster.spawn(node, (self.work)(process));
         self.running.insert(client, (life, handle));
@@ -227,7 +226,7 @@ impl Clients {
 async fn final_reads(cluster: &Cluster, case: &Case, resolved: &Resolved) {
     let ids = Arc::new(Ids::after(0));
     let keys = resolved.workload.keys;
-    let process = process(cluster, case.seed, (0, 0), resolved.token, &ids);
+    let process = process(cluster, case, (0, 0), resolved.token, &ids);
     let url = cluster.storage_url();
     let reads = async move {
         let Ok(mut storage) = storage::Client::new(&url, ClientOptions::default()) else { return };

@@ -188,7 +188,14 @@ impl Scenario {
 impl Default for CaseOptions {
     /// The scheme that holds, and enough clients to contend.
     fn default() -> Self {
-        CaseOptions { guard: "monotonic".into(), token: "revision".into(), clients: 3 }
+        CaseOptions {
+            guard: "monotonic".into(),
+            token: "revision".into(),
+            clients: 3,
+            holdings: 0,
+            profile: "all".into(),
+            bug: String::new(),
+        }
     }
 }
 

@@ -67,6 +67,7 @@ fn options(arguments: &ExploreArguments) -> Result<ExploreOptions, String> {
             guard: arguments.guard.clone(),
             token: arguments.token.clone(),
             clients: clients(arguments.clients)?,
+            ..CaseOptions::default()
         },
         seeds: seeds(&arguments.seeds)?,
         jobs,

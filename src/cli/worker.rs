@@ -130,6 +130,7 @@ async fn client(arguments: &ClientArguments) -> Result<(), String> {
     let process = Process {
         token: if token == "lease" { TokenKind::Lease } else { TokenKind::Revision },
         linger: *linger,
+        holdings: 0,
         ..process(common, NodeName::Client(*number), stream, ids, journal)
     };
     (workload.client)(process).await;
@@ -170,6 +171,7 @@ fn process(
         domain: "hammer".to_owned(),
         token: TokenKind::Revision,
         linger: Duration::ZERO,
+        holdings: 0,
         ids,
         witness,
     }

@@ -79,6 +79,8 @@ pub(crate) struct Process {
     /// The longest time between the check that the lock is held and the write. In simulation that
     /// is a code point at which a fault can stop it; a real process must be there to be stopped.
     pub(crate) linger: Duration,
+    /// How many holdings it attempts; 0 is as many as there is time for.
+    pub(crate) holdings: u32,
     /// Names for what it does.
     pub(crate) ids: Arc<Ids>,
     /// Who writes down what it does.

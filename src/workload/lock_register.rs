@@ -49,14 +49,20 @@ async fn run(mut process: Process, recipe: Recipe) {
         Ok(storage) => storage,
         Err(error) => panic!("the harness made a wrong URL: {error}"),
     };
+    let mut left = if process.holdings == 0 { u32::MAX } else { process.holdings };
     while !process.is_stopped() {
+        if left == 0 {
+            sleep(ms(500)).await;
+            continue;
+        }
         let Some(client) = connect(&mut process).await else { continue };
         let Some(session) = open_session(&mut process, &client).await else { continue };
         let holdings = process.stream.between(1, 4);
         for _ in 0..holdings {
-            if process.is_stopped() || session.is_done() {
+            if process.is_stopped() || session.is_done() || left == 0 {
                 break;
             }
+            left -= 1;
             if hold(&mut process, recipe, &session, &mut storage).await.is_err() {
                 break;
             }
