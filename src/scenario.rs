@@ -7,7 +7,8 @@ use crate::{
     fault::{PlanShape, draw_plan},
     seed::Seed,
     storage::GuardKind,
-    workload::{self, TokenKind, Workload},
+    system::TokenKind,
+    workload::{self, Workload},
 };
 
 /// The most clients that a case may have.
@@ -102,6 +103,12 @@ pub enum ChoiceError {
     ControlArm {
         /// Its name.
         name: &'static str,
+    },
+    /// The case is one of a known bug, and is run without it.
+    #[error("the case has the known bug {name:?} built in: run it as `bugs` and `replay` do")]
+    KnownBug {
+        /// The bug's name.
+        name: String,
     },
     /// The plan cannot be executed.
     #[error(transparent)]

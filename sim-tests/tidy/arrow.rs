@@ -25,6 +25,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("concurrency", 3),
     ("storage", 3),
     ("contrib", 4),
+    ("system", 4),
     ("cluster", 5),
     ("fault", 6),
     ("workload", 6),
