@@ -52,6 +52,8 @@
 //! Under `--cfg madsim` everything is there. Without it (the real build) the simulation is not, and
 //! [`etcd`], [`time`] and [`net`] are etcd-client and tokio; workloads and checkers are the same.
 
+#[cfg(all(madsim, feature = "harness"))]
+pub mod bug;
 #[cfg(feature = "harness")]
 pub mod case;
 #[cfg(feature = "harness")]
@@ -72,6 +74,8 @@ pub mod explore;
 #[cfg(all(madsim, feature = "harness"))]
 pub mod fault;
 pub mod history;
+#[cfg(all(madsim, feature = "harness"))]
+pub mod hunt;
 #[cfg(all(madsim, feature = "harness"))]
 pub mod judge;
 pub mod net;

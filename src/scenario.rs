@@ -185,8 +185,8 @@ pub(crate) fn resolve(case: &Case) -> Result<Resolved, ChoiceError> {
 impl Scenario {
     /// The case of a seed: its plan is drawn now.
     pub fn case(&self, seed: Seed, options: CaseOptions) -> Case {
-        let shape =
-            PlanShape { clients: options.clients, traffic: self.traffic, faults: self.faults };
+        let faults = if options.profile == "calm" { (0, 0) } else { self.faults };
+        let shape = PlanShape { clients: options.clients, traffic: self.traffic, faults };
         let plan = draw_plan(seed, &shape);
         Case { seed, scenario: self.name.to_owned(), options, plan }
     }
