@@ -15,6 +15,8 @@ pub mod finding;
 pub mod grant_validity;
 pub mod index;
 pub mod judge;
+pub mod lease_atomicity;
+pub mod lease_safety;
 pub mod lost_update;
 pub mod no_stale_write;
 pub mod reached;
@@ -28,6 +30,19 @@ pub use index::Index;
 pub use judge::{Judgement, judge};
 pub use reached::{Property, Reached, control_arm, reached};
 
+/// When a checker may have nothing to judge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Idle {
+    /// Never: a run that gives it nothing to judge is no pass.
+    Never,
+    /// In a single run, which may lack what it judges, such as a lease that ran out. A suite of
+    /// many runs with faults in which it judged nothing is no pass.
+    InARun,
+    /// In a whole suite: what it judges exists under some settings only, such as a storage that is
+    /// restarted.
+    InASuite,
+}
+
 /// One property that a history must have.
 pub trait Checker: Sync {
     /// Its name on the command line, in reports and in the corpus.
@@ -38,6 +53,11 @@ pub trait Checker: Sync {
 
     /// The assumptions without which its verdict, even a violation, means nothing.
     fn leans_on(&self) -> &'static [Assumption];
+
+    /// When it may have nothing to judge without making a run unknown.
+    fn idle(&self) -> Idle {
+        Idle::Never
+    }
 
     /// Judges a history.
     fn check(&self, index: &Index<'_>) -> Finding;
@@ -52,6 +72,8 @@ pub fn all() -> &'static [&'static dyn Checker] {
         &token_order::TokenOrder,
         &lost_update::LostUpdate,
         &session_honesty::SessionHonesty,
+        &lease_safety::LeaseSafety,
+        &lease_atomicity::LeaseAtomicity,
     ]
 }
 

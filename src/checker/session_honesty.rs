@@ -84,7 +84,7 @@ impl Truth {
                         (*seq, *at_ns) = (event.seq, event.at_ns);
                     }
                 }
-                LeaseChange::Expired | LeaseChange::Revoked => {}
+                LeaseChange::Promoted { .. } | LeaseChange::Expired | LeaseChange::Revoked => {}
             },
             // A true clock and the record are read at one moment.
             EventKind::Held { local_ns, .. } if local_ns.abs_diff(event.at_ns) > 1_000_000 => {

@@ -80,7 +80,12 @@ impl<'h> Pass<'h> {
             | EventKind::Lease(_)
             | EventKind::Fault { .. }
             | EventKind::Restarted
-            | EventKind::Point { .. } => {}
+            | EventKind::Point { .. }
+            | EventKind::Stop
+            | EventKind::Go
+            | EventKind::Link { .. }
+            | EventKind::Rate { .. }
+            | EventKind::Deadline { .. } => {}
         }
     }
 
