@@ -10,17 +10,25 @@
 //! can be judged again. What happened at all (so that an empty run is no pass): [`mod@reached`].
 
 pub mod assumption;
+pub mod call_deadline;
 pub mod class;
+mod course;
+pub mod durability;
 pub mod finding;
 pub mod grant_validity;
 pub mod index;
 pub mod judge;
 pub mod lease_atomicity;
 pub mod lease_safety;
+pub mod linearizability;
+pub mod liveness;
 pub mod lost_update;
 pub mod no_stale_write;
 pub mod reached;
+pub mod search;
 pub mod session_honesty;
+pub mod session_survival;
+mod spec;
 pub mod token_order;
 
 pub use assumption::Assumption;
@@ -71,9 +79,14 @@ pub fn all() -> &'static [&'static dyn Checker] {
         &grant_validity::GrantValidity,
         &token_order::TokenOrder,
         &lost_update::LostUpdate,
+        &linearizability::Linearizability,
+        &durability::Durability,
         &session_honesty::SessionHonesty,
         &lease_safety::LeaseSafety,
         &lease_atomicity::LeaseAtomicity,
+        &session_survival::SessionSurvival,
+        &call_deadline::CallDeadline,
+        &liveness::Liveness,
     ]
 }
 
