@@ -129,6 +129,9 @@ impl Cluster {
                 down: RefCell::default(),
             }),
         };
+        for node in cluster.inner.nodes.keys() {
+            cluster.note_rate(*node);
+        }
         cluster.start_etcd();
         cluster.start_storage();
         cluster
@@ -191,6 +194,19 @@ impl Cluster {
         self.inner.handle.get_node(self.id(node)).expect("the cluster made this node")
     }
 
+    /// Records the rate of a node's monotonic clock as it is now.
+    pub(crate) fn note_rate(&self, node: NodeName) {
+        let permille = self.clocks().rate_permille(self.id(node));
+        self.record(node, EventKind::Rate { permille });
+    }
+
+    /// Records the state of one direction of a link as it is now.
+    pub(crate) fn note_link(&self, from: NodeName, to: NodeName) {
+        let (open, delay) = self.net().link_state(self.id(from), self.id(to));
+        let delay_ms = delay.as_millis() as u64;
+        self.record(from, EventKind::Link { from, to, open, delay_ms });
+    }
+
     /// The runtime's name of a node.
     ///
     /// # Panics
@@ -222,15 +238,27 @@ impl Cluster {
 
     /// Counts a pause that has been done already, at a code point.
     pub(crate) fn count_pause(&self, node: NodeName) {
-        *self.inner.held.borrow_mut().entry(node).or_default() += 1;
+        let count = {
+            let mut held = self.inner.held.borrow_mut();
+            let count = held.entry(node).or_default();
+            *count += 1;
+            *count
+        };
+        if count == 1 {
+            self.record(node, EventKind::Stop);
+        }
     }
 
     /// Takes one pause back; the node goes on when none is left.
     pub(crate) fn resume(&self, node: NodeName) {
-        let mut held = self.inner.held.borrow_mut();
-        let count = held.entry(node).or_default();
-        *count = count.saturating_sub(1);
-        if *count == 0 {
+        let count = {
+            let mut held = self.inner.held.borrow_mut();
+            let count = held.entry(node).or_default();
+            *count = count.saturating_sub(1);
+            *count
+        };
+        if count == 0 {
+            self.record(node, EventKind::Go);
             self.inner.handle.resume(self.id(node));
         }
     }

@@ -36,7 +36,7 @@ pub struct Judged {
 /// The class of a run, or of many: the worst one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunClass {
-    /// Every checker passed.
+    /// Every checker passed, or had nothing to judge and may.
     Pass,
     /// A checker could not decide, or had nothing to judge.
     Unknown,
@@ -84,9 +84,9 @@ impl Judged {
     pub fn class(&self) -> RunClass {
         self.judgement.findings.iter().fold(RunClass::Pass, |class, finding| {
             class.worse(match finding.verdict {
-                Verdict::Pass => RunClass::Pass,
+                _ if finding.is_good() => RunClass::Pass,
                 Verdict::Violation(_) => RunClass::Violation,
-                Verdict::Unknown(_) | Verdict::NotRun(_) => RunClass::Unknown,
+                Verdict::Pass | Verdict::Unknown(_) | Verdict::NotRun(_) => RunClass::Unknown,
             })
         })
     }

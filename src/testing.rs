@@ -243,7 +243,8 @@ fn with_environment(mut options: ExploreOptions) -> Result<ExploreOptions, Check
 pub fn explain(summary: &Summary) -> String {
     let runs = summary.runs;
     let Some(failure) = summary.first_failure() else {
-        let missing: Vec<_> = summary.not_reached().iter().map(|p| p.name()).collect();
+        let mut missing: Vec<_> = summary.not_reached().iter().map(|p| p.name()).collect();
+        missing.extend(summary.idle());
         let missing = missing.join(", ");
         return format!("{runs} runs: {}; not reached: {missing}", summary.class().name());
     };

@@ -185,13 +185,13 @@ fn shared_domain(index: &Index<'_>) -> Option<String> {
 }
 
 fn order_against_time(index: &Index<'_>) -> Option<String> {
-    let (mut last_index, mut last_seq) = (0, None);
+    let (mut last_place, mut last_seq) = ((0, 0), None);
     for row in &index.rows {
         let at = row.row.index;
-        if at <= last_index || last_seq >= Some(row.seq) {
+        if row.place() <= last_place || last_seq >= Some(row.seq) {
             return Some(format!("apply index {at} is out of order"));
         }
-        (last_index, last_seq) = (at, Some(row.seq));
+        (last_place, last_seq) = (row.place(), Some(row.seq));
         if row.arrival.is_some_and(|arrival| arrival > row.seq) {
             return Some(format!("apply index {at} is before the request's arrival"));
         }

@@ -7,6 +7,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::Idle;
+
 /// A checker's answer about one history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
@@ -33,6 +35,18 @@ impl Finding {
             None => Verdict::Pass,
         };
         Finding { checker, judged, verdict }
+    }
+
+    /// Whether it is nothing against its history: a pass, or a checker that may be idle in a
+    /// single run had nothing to judge.
+    pub fn is_good(&self) -> bool {
+        match self.verdict {
+            Verdict::Pass => true,
+            Verdict::NotRun(_) => {
+                super::by_name(self.checker).is_some_and(|checker| checker.idle() != Idle::Never)
+            }
+            Verdict::Violation(_) | Verdict::Unknown(_) => false,
+        }
     }
 }
 

@@ -239,9 +239,15 @@ impl Row<'_> {
         self.admitted() && self.row.token.is_some()
     }
 
+    /// Its place in the order of application. Over a restart that forgot rows the index is given
+    /// anew, so the boot comes first.
+    pub fn place(&self) -> (u32, u64) {
+        (self.row.boot, self.row.index)
+    }
+
     /// Whether it is before `later` in what the storage still knew when it applied `later`.
     pub fn precedes(&self, later: &Row<'_>) -> bool {
-        self.row.index < later.row.index && (self.row.boot == later.row.boot || self.survives)
+        self.place() < later.place() && (self.row.boot == later.row.boot || self.survives)
     }
 }
 

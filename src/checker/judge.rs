@@ -28,11 +28,14 @@ impl Judgement {
         self.findings.iter().find_map(|finding| finding.verdict.violation())
     }
 
-    /// The finding that decides: the first violation, else the first that is no pass.
+    /// The finding that decides: the first violation, else the first that is not good.
     pub fn worst(&self) -> Option<&Finding> {
         let violated = |finding: &&Finding| finding.verdict.violation().is_some();
         let findings = &self.findings;
-        findings.iter().find(violated).or_else(|| findings.iter().find(|f| !f.verdict.is_pass()))
+        findings
+            .iter()
+            .find(violated)
+            .or_else(|| findings.iter().find(|finding| !finding.is_good()))
     }
 }
 

@@ -50,7 +50,7 @@ fn overwritten(index: &Index<'_>) -> (u64, Option<Violation>) {
         let before = writes.entry((&write.row.domain, &write.row.key)).or_default();
         if let Some(base) = base_of(index, write) {
             judged += 1;
-            let between = before.iter().rev().take_while(|other| base.row.index < other.row.index);
+            let between = before.iter().rev().take_while(|other| base.place() < other.place());
             // A write that its own resend repeats is the business of the request table (D7).
             let mut others = between.filter(|other| other.op.is_none() || other.op != write.op);
             if let Some(lost) = others.find(|lost| lost.precedes(write)) {
@@ -70,7 +70,7 @@ fn base_of<'i, 'h>(index: &'i Index<'h>, write: &Row<'h>) -> Option<&'i Row<'h>>
     let reads = index.rows_of(base).filter(|read| {
         read.admitted()
             && !read.is_write()
-            && read.row.index < write.row.index
+            && read.place() < write.place()
             && read.row.key == write.row.key
             && read.row.domain == write.row.domain
     });

@@ -10,15 +10,25 @@
 //! can be judged again. What happened at all (so that an empty run is no pass): [`mod@reached`].
 
 pub mod assumption;
+pub mod call_deadline;
 pub mod class;
+mod course;
+pub mod durability;
 pub mod finding;
 pub mod grant_validity;
 pub mod index;
 pub mod judge;
+pub mod lease_atomicity;
+pub mod lease_safety;
+pub mod linearizability;
+pub mod liveness;
 pub mod lost_update;
 pub mod no_stale_write;
 pub mod reached;
+pub mod search;
 pub mod session_honesty;
+pub mod session_survival;
+mod spec;
 pub mod token_order;
 
 pub use assumption::Assumption;
@@ -27,6 +37,19 @@ pub use finding::{Finding, Verdict, Violation};
 pub use index::Index;
 pub use judge::{Judgement, judge};
 pub use reached::{Property, Reached, control_arm, reached};
+
+/// When a checker may have nothing to judge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Idle {
+    /// Never: a run that gives it nothing to judge is no pass.
+    Never,
+    /// In a single run, which may lack what it judges, such as a lease that ran out. A suite of
+    /// many runs with faults in which it judged nothing is no pass.
+    InARun,
+    /// In a whole suite: what it judges exists under some settings only, such as a storage that is
+    /// restarted.
+    InASuite,
+}
 
 /// One property that a history must have.
 pub trait Checker: Sync {
@@ -38,6 +61,11 @@ pub trait Checker: Sync {
 
     /// The assumptions without which its verdict, even a violation, means nothing.
     fn leans_on(&self) -> &'static [Assumption];
+
+    /// When it may have nothing to judge without making a run unknown.
+    fn idle(&self) -> Idle {
+        Idle::Never
+    }
 
     /// Judges a history.
     fn check(&self, index: &Index<'_>) -> Finding;
@@ -51,7 +79,14 @@ pub fn all() -> &'static [&'static dyn Checker] {
         &grant_validity::GrantValidity,
         &token_order::TokenOrder,
         &lost_update::LostUpdate,
+        &linearizability::Linearizability,
+        &durability::Durability,
         &session_honesty::SessionHonesty,
+        &lease_safety::LeaseSafety,
+        &lease_atomicity::LeaseAtomicity,
+        &session_survival::SessionSurvival,
+        &call_deadline::CallDeadline,
+        &liveness::Liveness,
     ]
 }
 

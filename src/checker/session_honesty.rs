@@ -1,14 +1,14 @@
 //! Session honesty (D9): whenever the client's code says "held", its own monotonic clock shows less
 //! than the TTL since the sending of the last acknowledged renewal or grant.
 //!
-//! Two rules. The session's own deadline must be ahead. And, because that deadline is the session's
+//! Three rules. The session's own deadline must be ahead, and was when an acquire answered ok. And, because that deadline is the session's
 //! opinion, the truth must allow it: a renewal is sent before the member processes it, so on a
 //! client whose clock is true, "held" comes less than the TTL after the last that was processed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Checker, Finding, Violation, assumption::Assumption, index::Index};
-use crate::history::{Event, EventKind, LeaseChange, NodeName};
+use crate::history::{Event, EventKind, LeaseChange, NodeName, Outcome, Reply};
 
 const NAME: &str = "session-honesty";
 
@@ -33,13 +33,21 @@ impl Checker for SessionHonesty {
         let mut judged = 0;
         let mut violation = None;
         let mut truth = Truth::default();
+        let mut granted = Granted::default();
         for event in &index.history.events {
             truth.learn(event);
-            let EventKind::Held { holding, held: true, local_ns, deadline_ns } = event.kind else {
+            let just_granted = granted.just_before(event);
+            let EventKind::Held { holding, held, local_ns, deadline_ns } = event.kind else {
                 continue;
             };
+            if !held && !just_granted {
+                continue;
+            }
             judged += 1;
-            let found = if local_ns >= deadline_ns {
+            let found = if local_ns >= deadline_ns && just_granted {
+                let late_ms = (local_ns - deadline_ns) / 1_000_000;
+                Some(("acquired-late", format!("{late_ms} ms past its deadline"), None))
+            } else if local_ns >= deadline_ns {
                 let late_ms = (local_ns - deadline_ns) / 1_000_000;
                 Some(("past-deadline", format!("{late_ms} ms past its deadline"), None))
             } else {
@@ -52,13 +60,33 @@ impl Checker for SessionHonesty {
             };
             if let (Some((rule, words, base)), None) = (found, &violation) {
                 let node = event.node;
-                let message =
-                    format!("{node} said that {holding} is held {words} on its own clock");
+                let what = if just_granted { "was granted" } else { "said that it holds" };
+                let message = format!("{node} {what} {holding} {words} on its own clock");
                 let events = base.into_iter().chain([event.seq]).collect();
                 violation = Some(Violation::new(NAME, rule, message, events));
             }
         }
         Finding::of(NAME, judged, violation, "no client said that it holds the lock")
+    }
+}
+
+/// The acquires that answered ok just now.
+#[derive(Default)]
+struct Granted(BTreeMap<NodeName, u64>);
+
+impl Granted {
+    /// Whether this is the next thing that the client does after an acquire's ok, at the same
+    /// instant: then what it is told of its deadline holds of the acquire, too.
+    fn just_before(&mut self, event: &Event) -> bool {
+        match &event.kind {
+            EventKind::Return { outcome: Outcome::Ok(Reply::Acquired { .. }), .. } => {
+                self.0.insert(event.node, event.at_ns);
+                false
+            }
+            // What is told of the node, and not by its client.
+            EventKind::Fault { .. } | EventKind::Link { .. } | EventKind::Rate { .. } => false,
+            _ => self.0.remove(&event.node) == Some(event.at_ns),
+        }
     }
 }
 
@@ -84,7 +112,7 @@ impl Truth {
                         (*seq, *at_ns) = (event.seq, event.at_ns);
                     }
                 }
-                LeaseChange::Expired | LeaseChange::Revoked => {}
+                LeaseChange::Promoted { .. } | LeaseChange::Expired | LeaseChange::Revoked => {}
             },
             // A true clock and the record are read at one moment.
             EventKind::Held { local_ns, .. } if local_ns.abs_diff(event.at_ns) > 1_000_000 => {

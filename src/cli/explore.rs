@@ -139,6 +139,9 @@ fn print(summary: &Summary, options: &ExploreOptions, wall_s: f64) {
             ));
         }
     }
+    let judged: Vec<String> =
+        summary.judged.iter().map(|(checker, count)| format!("{checker} {count}")).collect();
+    out(format_args!("judged     {}", judged.join(", ")));
     let overlaps = summary.reached.count(Property::Overlap);
     out(format_args!("overlaps   {overlaps} of beliefs of two holders"));
     out(format_args!("writes     {} in classes", summary.classes.total()));
@@ -177,6 +180,9 @@ fn print_verdict(summary: &Summary) {
     for property in summary.not_reached() {
         let (name, runs) = (property.name(), summary.runs);
         out(format_args!("not met    {name}: {runs} runs did not reach it"));
+    }
+    for checker in summary.idle() {
+        out(format_args!("not met    {checker}: {} runs gave it nothing to judge", summary.runs));
     }
     let class = summary.class();
     if summary.interrupted {

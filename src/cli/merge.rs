@@ -94,7 +94,7 @@ fn print(history: &History, judgement: &Judgement) -> u8 {
     for (property, count) in judgement.reached.rows() {
         out(format_args!("{:<18} {count}", property.name()));
     }
-    let passed = judgement.findings.iter().all(|finding| finding.verdict.is_pass());
+    let passed = judgement.findings.iter().all(checker::Finding::is_good);
     match judgement.violation() {
         Some(violation) => {
             let timeline = Timeline::new(history).evidence(&violation.events).window();

@@ -19,7 +19,7 @@ use std::{
 use tokio::sync::Notify;
 
 use crate::{
-    history::{Commit, LeaseEvent},
+    history::{Commit, LeaseChange, LeaseEvent},
     net::{MessageListener, MessageSender, MessageStream},
     time::{sim::LocalClock, sleep, wall_ms},
 };
@@ -140,6 +140,15 @@ struct Process {
     log: Arc<dyn CommitLog>,
 }
 
+impl Process {
+    /// Every lease starts anew: told before anything that follows from it.
+    fn note_promotion(&self, extend: Duration) {
+        let change = LeaseChange::Promoted { extend_ms: extend.as_millis() as u64 };
+        let member_ns = self.clock.now().as_nanos() as u64;
+        self.log.lease(&LeaseEvent { lease: 0, change, member_ns });
+    }
+}
+
 impl fmt::Debug for MemberState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemberState").field("requests", &self.requests()).finish_non_exhaustive()
@@ -221,6 +230,7 @@ impl MemberState {
         inner.strict_streams.clear();
         inner.broken_streams.clear();
         inner.model.start(process.clock.now(), wall_ms(), self.options.election());
+        process.note_promotion(self.options.election());
     }
 
     fn expire(&self, process: &Process) {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use super::Outcome;
 use crate::{
     case::{Case, CaseOptions, ReplayToken},
-    checker::{Classes, Property, Reached},
+    checker::{self, Checker, Classes, Idle, Property, Reached},
     fault::CATALOG,
     history::hash::RunHash,
     judge::{FaultCount, Judged, RunClass},
@@ -77,6 +77,8 @@ pub struct Summary {
     pub faults: BTreeMap<&'static str, FaultCount>,
     /// How many runs each checker found a violation in, and the first seed.
     pub caught: BTreeMap<&'static str, (u64, u64)>,
+    /// How much each checker has judged.
+    pub judged: BTreeMap<&'static str, u64>,
     /// Runs that broke.
     pub harness_errors: u64,
     /// Runs without an answer.
@@ -109,6 +111,7 @@ impl Summary {
             reached_runs: BTreeMap::new(),
             faults: CATALOG.iter().map(|row| (row.name, FaultCount::default())).collect(),
             caught: BTreeMap::new(),
+            judged: BTreeMap::new(),
             harness_errors: 0,
             unknown: 0,
             violations: 0,
@@ -151,6 +154,9 @@ impl Summary {
             sum.effective += count.effective;
             sum.skipped += count.skipped;
         }
+        for finding in &judged.judgement.findings {
+            *self.judged.entry(finding.checker).or_default() += finding.judged;
+        }
         let seed = judged.run.case.seed.0;
         for checker in judged.violated() {
             self.caught.entry(checker).or_insert((0, seed)).0 += 1;
@@ -187,11 +193,24 @@ impl Summary {
         EXPECTED.into_iter().filter(|property| !self.reached.contains(*property)).collect()
     }
 
+    /// Checkers that had nothing to judge in all of enough runs, although a suite must have it.
+    pub fn idle(&self) -> Vec<&'static str> {
+        if !self.judges_reached() {
+            return Vec::new();
+        }
+        let idle = |checker: &&&dyn Checker| {
+            checker.idle() != Idle::InASuite
+                && self.judged.get(checker.name()).is_none_or(|n| *n == 0)
+        };
+        checker::all().iter().filter(idle).map(|checker| checker.name()).collect()
+    }
+
     /// The class of the exploration: the worst of its runs. An exploration that ran nothing, or did
     /// not reach what it should, is no pass.
     pub fn class(&self) -> RunClass {
         let mut class = RunClass::Pass;
-        if self.runs == 0 || !self.not_reached().is_empty() || self.unknown > 0 {
+        let unreached = !self.not_reached().is_empty() || !self.idle().is_empty();
+        if self.runs == 0 || unreached || self.unknown > 0 {
             class = class.worse(RunClass::Unknown);
         }
         if self.violations > 0 {

@@ -20,9 +20,11 @@ pub(super) const RATE: Family = Family {
         };
         let id = cluster.id(node);
         cluster.clocks().add_rate(id, permille);
+        cluster.note_rate(node);
         let before = cluster.clocks().effect(id).rated;
         Begun::Active(Box::new(move |cluster| {
             cluster.clocks().remove_rate(id, permille);
+            cluster.note_rate(node);
             cluster.clocks().effect(id).rated - before
         }))
     },

@@ -20,19 +20,22 @@ pub(super) const CUT: Family = Family {
         let FaultKind::Cut { from, to, both_ways } = fault.kind else {
             return Begun::Skipped("not a cut");
         };
-        let (a, b) = (cluster.id(from), cluster.id(to));
-        let mut directions = vec![(a, b)];
-        directions.extend(both_ways.then_some((b, a)));
+        let mut directions = vec![(from, to)];
+        directions.extend(both_ways.then_some((to, from)));
         let mut held_before = 0;
-        for (src, dst) in &directions {
-            cluster.net().cut(*src, *dst);
-            held_before += cluster.net().effect(*src, *dst).held;
+        for (from, to) in &directions {
+            let (src, dst) = (cluster.id(*from), cluster.id(*to));
+            cluster.net().cut(src, dst);
+            held_before += cluster.net().effect(src, dst).held;
+            cluster.note_link(*from, *to);
         }
         Begun::Active(Box::new(move |cluster| {
             let mut held = 0;
-            for (src, dst) in &directions {
-                held += cluster.net().effect(*src, *dst).held;
-                cluster.net().mend(*src, *dst);
+            for (from, to) in &directions {
+                let (src, dst) = (cluster.id(*from), cluster.id(*to));
+                held += cluster.net().effect(src, dst).held;
+                cluster.net().mend(src, dst);
+                cluster.note_link(*from, *to);
             }
             held - held_before
         }))

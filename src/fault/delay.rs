@@ -24,9 +24,11 @@ pub(super) const LINK_DELAY: Family = Family {
         let (src, dst) = (cluster.id(from), cluster.id(to));
         let delay = Duration::from_millis(delay_ms);
         cluster.net().add_delay(src, dst, delay);
+        cluster.note_link(from, to);
         let before = cluster.net().effect(src, dst).delayed;
         Begun::Active(Box::new(move |cluster| {
             cluster.net().remove_delay(src, dst, delay);
+            cluster.note_link(from, to);
             cluster.net().effect(src, dst).delayed - before
         }))
     },

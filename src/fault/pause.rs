@@ -38,10 +38,14 @@ fn begin(cluster: &Cluster, node: NodeName, suspend: bool) -> Begun {
     cluster.pause(node);
     let id = cluster.id(node);
     let moved = if suspend { cluster.clocks().suspend(id) } else { 0 };
+    if suspend {
+        cluster.note_rate(node);
+    }
     Begun::Active(Box::new(move |cluster| {
         let waiting = cluster.clocks().overdue(id) + cluster.net().unread(id);
         if suspend {
             cluster.clocks().wake_up(id);
+            cluster.note_rate(node);
         }
         cluster.resume(node);
         moved + waiting

@@ -25,7 +25,7 @@ pub struct ApplyRow {
     pub index: u64,
     /// What one lock protects; the empty name is the storage's one default domain.
     pub domain: String,
-    /// The request number, if the client gave one.
+    /// The request number, if the client gave one and the storage keeps a table of them.
     pub id: Option<RequestId>,
     /// The client's own mark for the attempt (a header); the harness puts the operation's id here.
     pub tag: Option<u64>,

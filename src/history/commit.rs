@@ -87,4 +87,10 @@ pub enum LeaseChange {
     Expired,
     /// It was revoked by request.
     Revoked,
+    /// The member leads, from its start or again: of all leases that there are, and the event names
+    /// lease 0. Each lives for its full TTL from now and this much more.
+    Promoted {
+        /// In milliseconds: one election time-out.
+        extend_ms: u64,
+    },
 }

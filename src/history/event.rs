@@ -130,7 +130,8 @@ pub enum EventKind {
         held: bool,
         /// The node's own monotonic clock, in nanoseconds.
         local_ns: u64,
-        /// The session's deadline on the same clock.
+        /// The session's deadline on the same clock. An acquire is followed by such an event right
+        /// after its ok: what it was granted past this deadline it should not have been granted.
         deadline_ns: u64,
     },
     /// A row of etcd's commit log: truth.
@@ -156,6 +157,49 @@ pub enum EventKind {
     Point {
         /// Its name, such as `client.before_write`.
         name: String,
+    },
+    /// The node's tasks stand still from here on: truth. Its clock goes on unless a [`Rate`] says
+    /// otherwise.
+    ///
+    /// [`Rate`]: EventKind::Rate
+    Stop,
+    /// The node's tasks run again.
+    Go,
+    /// The state of one direction of a link from here on: truth. A link that was never named is
+    /// open and without delay.
+    Link {
+        /// Where messages come from.
+        from: NodeName,
+        /// Where they go.
+        to: NodeName,
+        /// Whether they get through: false while they are held, lost or refused.
+        open: bool,
+        /// How much later than usual a message arrives that is sent now, in milliseconds. Messages
+        /// of one connection keep their order, so this holds up what is sent later, too.
+        delay_ms: u64,
+    },
+    /// The node's monotonic clock runs at this part of true time from here on, in thousandths; 0
+    /// while it stands still: truth. Recorded of every node when it is made: what is judged by a
+    /// node's clock is judged only of nodes of which this is known.
+    Rate {
+        /// 1,000 is true time.
+        permille: u32,
+    },
+    /// A call with a deadline has ended, however it ended; recorded by its caller right after it,
+    /// without anything that waits in between. All times are on the caller's own monotonic clock,
+    /// in nanoseconds.
+    Deadline {
+        /// The call.
+        op: OpId,
+        /// When it was made.
+        started_ns: u64,
+        /// The deadline that it was given.
+        deadline_ns: u64,
+        /// When it had ended.
+        ended_ns: u64,
+        /// How long after its deadline it may still clean up, by what it states; only time counts
+        /// in which the caller runs.
+        cleanup_ns: u64,
     },
 }
 

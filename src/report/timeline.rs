@@ -140,6 +140,9 @@ fn interesting(event: &Event) -> bool {
         EventKind::Storage(_) => false,
         EventKind::Lease(lease) => !matches!(lease.change, LeaseChange::Renewed),
         EventKind::Held { held, .. } => !held,
+        // Of a true clock, as every node has it in the beginning, there is nothing to tell.
+        EventKind::Rate { permille } => event.at_ns > 0 || *permille != 1000,
+        EventKind::Deadline { deadline_ns, ended_ns, .. } => ended_ns > deadline_ns,
         _ => true,
     }
 }

@@ -34,6 +34,9 @@ pub(super) fn describe(event: &Event, index: &Index<'_>, families: &BTreeMap<u32
             LeaseChange::Renewed => format!("lease {:x} renewed", lease.lease),
             LeaseChange::Expired => format!("lease {:x} expired", lease.lease),
             LeaseChange::Revoked => format!("lease {:x} revoked", lease.lease),
+            LeaseChange::Promoted { extend_ms } => {
+                format!("leads: all leases start anew, {extend_ms} ms longer")
+            }
         },
         EventKind::Storage(Boundary::Arrival { request, .. }) => {
             format!("request {request} arrives")
@@ -49,6 +52,23 @@ pub(super) fn describe(event: &Event, index: &Index<'_>, families: &BTreeMap<u32
         EventKind::Killed => "killed".to_owned(),
         EventKind::Restarted => "restarted".to_owned(),
         EventKind::Point { name } => format!("stops at {name}"),
+        EventKind::Stop => "stands still".to_owned(),
+        EventKind::Go => "goes on".to_owned(),
+        EventKind::Link { from, to, open, delay_ms } => match (open, delay_ms) {
+            (false, _) => format!("nothing gets from {from} to {to}"),
+            (true, 0) => format!("the link from {from} to {to} is open"),
+            (true, ms) => format!("from {from} to {to} it takes {ms} ms longer"),
+        },
+        EventKind::Rate { permille: 0 } => "its clock stands still".to_owned(),
+        EventKind::Rate { permille } => format!("its clock runs at {permille}/1000"),
+        EventKind::Deadline { op, deadline_ns, ended_ns, .. } => {
+            let late_ms = (i128::from(*ended_ns) - i128::from(*deadline_ns)) / 1_000_000;
+            let what = index.op(*op).map_or_else(String::new, |op| function(index.ops[op].f));
+            match late_ms {
+                late if late > 0 => format!("{what} ended {late} ms after its deadline"),
+                early => format!("{what} ended {} ms before its deadline", -early),
+            }
+        }
     }
 }
 

@@ -249,7 +249,7 @@ impl Service {
             boot: self.boot,
             request: number,
             index: state.applied,
-            id: request.id(),
+            id: request.id().filter(|_| state.machine.numbers_requests()),
             tag,
             token: request.version,
             kind: request.op,

@@ -24,6 +24,12 @@ pub trait StateMachine: Send {
         "own".to_owned()
     }
 
+    /// Whether it keeps a table of requests, so that a resend is harmless (D7). If not, the numbers
+    /// of requests do not appear in the apply log, and nothing is demanded of them.
+    fn numbers_requests(&self) -> bool {
+        false
+    }
+
     /// The whole state as bytes, for [`StateMachine::restore`]; `None` if it cannot be kept on a
     /// disk. Of what comes later, those requests are kept and applied again after a restart that
     /// were admitted and are writes, or reads with a version: nothing else may change the state.
@@ -143,6 +149,10 @@ impl StateMachine for Store {
 
     fn name(&self) -> String {
         format!("store, guard {}", self.guard.name())
+    }
+
+    fn numbers_requests(&self) -> bool {
+        true
     }
 
     fn save(&self) -> Option<Vec<u8>> {

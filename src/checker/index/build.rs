@@ -80,7 +80,12 @@ impl<'h> Pass<'h> {
             | EventKind::Lease(_)
             | EventKind::Fault { .. }
             | EventKind::Restarted
-            | EventKind::Point { .. } => {}
+            | EventKind::Point { .. }
+            | EventKind::Stop
+            | EventKind::Go
+            | EventKind::Link { .. }
+            | EventKind::Rate { .. }
+            | EventKind::Deadline { .. } => {}
         }
     }
 
@@ -212,7 +217,7 @@ impl<'h> Pass<'h> {
     fn rows(&mut self) -> (Vec<Row<'h>>, Vec<(usize, usize)>) {
         self.arrivals.sort_unstable();
         self.answers.sort_unstable();
-        self.applied.sort_by_key(|(_, row)| row.index);
+        self.applied.sort_by_key(|(_, row)| (row.boot, row.index));
         let mut op_rows = Vec::new();
         let mut rows = Vec::with_capacity(self.applied.len());
         for &(seq, row) in &self.applied {

@@ -79,6 +79,8 @@ fn renewal_gaps(index: &Index<'_>) -> Vec<(u64, u64)> {
         let EventKind::Lease(lease) = &event.kind else { continue };
         let ttl_ns = match lease.change {
             LeaseChange::Granted { ttl_s } => u64::try_from(ttl_s).unwrap_or(0) * 1_000_000_000,
+            // A promotion is of all leases and names none.
+            LeaseChange::Promoted { .. } => continue,
             LeaseChange::Renewed | LeaseChange::Expired | LeaseChange::Revoked => {
                 let Some((last_ns, ttl_ns)) = renewed.remove(&lease.lease) else { continue };
                 if (event.at_ns - last_ns).saturating_mul(2) > ttl_ns {

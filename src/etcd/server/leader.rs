@@ -97,6 +97,7 @@ impl MemberState {
         let Some(process) = inner.process.upgrade() else { return false };
         let Some(leaderless) = inner.leaderless.take() else { return false };
         inner.model.promote(process.clock.now(), self.options.election());
+        process.note_promotion(self.options.election());
         inner.pass_on(&process);
         let mut held = leaderless.held;
         while let Some(next) = held.pop_front() {

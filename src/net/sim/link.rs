@@ -96,6 +96,13 @@ impl NetSim {
         link.delay = link.delay.saturating_sub(delay);
     }
 
+    /// Whether messages get from `src` to `dst`, and how much longer than usual they take.
+    pub(crate) fn link_state(&self, src: NodeId, dst: NodeId) -> (bool, Duration) {
+        let inner = self.lock();
+        let link = inner.links.get(&(src, dst));
+        link.map_or((true, Duration::ZERO), |link| (link.cuts == 0, link.delay))
+    }
+
     /// What faults have done to the direction from `src` to `dst` since the start.
     pub(crate) fn effect(&self, src: NodeId, dst: NodeId) -> LinkEffect {
         self.lock().links.get(&(src, dst)).map(|link| link.effect).unwrap_or_default()

@@ -197,6 +197,12 @@ impl ClockSim {
         });
     }
 
+    /// At which part of true time the node's monotonic clock runs, in thousandths; 0 if it stands
+    /// still.
+    pub(crate) fn rate_permille(&self, node: NodeId) -> u32 {
+        self.with(node, |clock, _| if clock.suspends > 0 { 0 } else { clock.rate_permille })
+    }
+
     /// Stops the node's monotonic clock. Gives the number of waiting sleeps that this moves.
     pub(crate) fn suspend(&self, node: NodeId) -> u64 {
         self.with(node, |clock, now| clock.change(now, |clock| clock.suspends += 1))

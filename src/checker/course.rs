@@ -1,0 +1,204 @@
+//! The course of the nodes: when each of them ran, how fast its clock went, which links were open,
+//! what else was done to it. From the events that say so as truth ([`EventKind::Stop`] and its
+//! like), so a history without them has no course.
+
+use std::collections::BTreeMap;
+
+use crate::history::{EventKind, FaultAction, History, NodeName};
+
+/// A mended link delivers what it has held within this time.
+const RESENT_NS: u64 = 1_100_000_000;
+/// A client has found a restarted server again within this time.
+const RECONNECTED_NS: u64 = 3_000_000_000;
+
+/// How a node was from some moment on.
+#[derive(Debug, Clone, Copy)]
+struct State {
+    /// In true time.
+    from_ns: u64,
+    runs: bool,
+    /// The rate of its clock; none if that is not known.
+    permille: Option<u32>,
+}
+
+/// A stretch of true time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    /// Its first moment.
+    pub from_ns: u64,
+    /// Its end.
+    pub to_ns: u64,
+}
+
+/// When each node ran, and what disturbed it.
+#[derive(Debug, Default)]
+pub(super) struct Course {
+    nodes: BTreeMap<NodeName, Vec<State>>,
+    /// Links that were not as they should be.
+    links: Vec<(NodeName, NodeName, Span)>,
+    /// Nodes that did not run, or not at true rate.
+    harmed: Vec<(NodeName, Span)>,
+    /// Faults, whatever they did, on the client that they touched or on no client.
+    faults: Vec<(NodeName, Span)>,
+}
+
+impl Course {
+    /// The course of all nodes of a history.
+    pub fn new(history: &History) -> Course {
+        let mut pass = Pass::default();
+        for event in &history.events {
+            pass.event(event.at_ns, event.node, &event.kind);
+        }
+        pass.finish()
+    }
+
+    fn state(&self, node: NodeName, at_ns: u64) -> Option<State> {
+        let states = self.nodes.get(&node)?;
+        let after = states.partition_point(|state| state.from_ns <= at_ns);
+        after.checked_sub(1).map(|last| states[last])
+    }
+
+    /// The rate of a node's clock at a moment, in thousandths; none if it is not known.
+    pub fn permille(&self, node: NodeName, at_ns: u64) -> Option<u32> {
+        self.state(node, at_ns)?.permille
+    }
+
+    /// How much of the last `span_ns` on the node's own clock before `end_ns` it ran; none if the
+    /// rate of its clock is not known.
+    pub fn ran(&self, node: NodeName, end_ns: u64, span_ns: u64) -> Option<u64> {
+        let states = self.nodes.get(&node)?;
+        let after = states.partition_point(|state| state.from_ns <= end_ns);
+        let (mut to_ns, mut left, mut ran) = (end_ns, span_ns, 0);
+        for state in states[..after].iter().rev() {
+            let permille = u128::from(state.permille?);
+            let length = u128::from(to_ns.saturating_sub(state.from_ns)) * permille / 1000;
+            let length = u64::try_from(length).unwrap_or(u64::MAX).min(left);
+            ran += if state.runs { length } else { 0 };
+            left -= length;
+            to_ns = state.from_ns;
+            if left == 0 {
+                break;
+            }
+        }
+        Some(ran)
+    }
+
+    /// The stretches between two moments in which nothing stood between a client and a server:
+    /// both ran at true rate, both directions of their link were open, no fault touched them.
+    pub fn quiet(&self, client: NodeName, server: NodeName, span: Span) -> Vec<Span> {
+        let concerns = |node: NodeName| node == client || !matches!(node, NodeName::Client(_));
+        let between = |from, to| (from, to) == (client, server) || (from, to) == (server, client);
+        let links = self.links.iter().filter(|(from, to, _)| between(*from, *to));
+        let harmed = self.harmed.iter().filter(|(node, _)| *node == client || *node == server);
+        let faults = self.faults.iter().filter(|(node, _)| concerns(*node));
+        let mut noise: Vec<Span> = links
+            .map(|(_, _, span)| *span)
+            .chain(harmed.chain(faults).map(|(_, span)| *span))
+            .collect();
+        noise.sort_by_key(|span| span.from_ns);
+        let (mut quiet, mut from_ns) = (Vec::new(), span.from_ns);
+        for noise in noise.into_iter().filter(|noise| noise.to_ns > span.from_ns) {
+            let to_ns = noise.from_ns.min(span.to_ns);
+            if to_ns > from_ns {
+                quiet.push(Span { from_ns, to_ns });
+            }
+            from_ns = from_ns.max(noise.to_ns);
+        }
+        if span.to_ns > from_ns {
+            quiet.push(Span { from_ns, to_ns: span.to_ns });
+        }
+        quiet
+    }
+}
+
+#[derive(Default)]
+struct Pass {
+    course: Course,
+    /// Nodes that are down or stand still, with the time from which on they do, and links that are
+    /// shut or slow.
+    down: BTreeMap<NodeName, u64>,
+    stopped: BTreeMap<NodeName, u64>,
+    rated: BTreeMap<NodeName, u64>,
+    links: BTreeMap<(NodeName, NodeName), (u64, u64)>,
+    faults: BTreeMap<u32, (NodeName, u64)>,
+}
+
+impl Pass {
+    fn event(&mut self, at_ns: u64, node: NodeName, kind: &EventKind) {
+        match kind {
+            EventKind::Stop => {
+                self.stopped.entry(node).or_insert(at_ns);
+                self.change(at_ns, node, |state| state.runs = false);
+            }
+            EventKind::Go => {
+                let from = self.stopped.remove(&node);
+                self.harmed(node, from, at_ns);
+                self.change(at_ns, node, |state| state.runs = true);
+            }
+            EventKind::Killed => {
+                self.down.entry(node).or_insert(at_ns);
+            }
+            EventKind::Restarted => {
+                let from = self.down.remove(&node);
+                self.harmed(node, from, at_ns + RECONNECTED_NS);
+            }
+            EventKind::Rate { permille } => {
+                let from = self.rated.remove(&node);
+                self.harmed(node, from, at_ns);
+                if *permille != 1000 {
+                    self.rated.insert(node, at_ns);
+                }
+                self.change(at_ns, node, |state| state.permille = Some(*permille));
+            }
+            EventKind::Link { from, to, open, delay_ms } => {
+                if let Some((from_ns, late_ns)) = self.links.remove(&(*from, *to)) {
+                    let to_ns = at_ns + late_ns;
+                    self.course.links.push((*from, *to, Span { from_ns, to_ns }));
+                }
+                if !open || *delay_ms > 0 {
+                    let late_ns = RESENT_NS + delay_ms.saturating_mul(1_000_000);
+                    self.links.insert((*from, *to), (at_ns, late_ns));
+                }
+            }
+            EventKind::Fault { index, action: FaultAction::Begin } => {
+                self.faults.insert(*index, (node, at_ns));
+            }
+            EventKind::Fault { index, action: FaultAction::End } => {
+                if let Some((node, from_ns)) = self.faults.remove(index) {
+                    self.course.faults.push((node, Span { from_ns, to_ns: at_ns }));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn change(&mut self, from_ns: u64, node: NodeName, change: impl FnOnce(&mut State)) {
+        let states = self.course.nodes.entry(node).or_default();
+        let start = State { from_ns: 0, runs: true, permille: None };
+        let mut state = State { from_ns, ..states.last().copied().unwrap_or(start) };
+        change(&mut state);
+        states.push(state);
+    }
+
+    fn harmed(&mut self, node: NodeName, from_ns: Option<u64>, to_ns: u64) {
+        if let Some(from_ns) = from_ns {
+            self.course.harmed.push((node, Span { from_ns, to_ns }));
+        }
+    }
+
+    /// What did not end goes on for ever.
+    fn finish(mut self) -> Course {
+        let open = [&self.down, &self.stopped, &self.rated];
+        let for_ever = |from_ns| Span { from_ns, to_ns: u64::MAX };
+        for (node, from_ns) in open.into_iter().flatten() {
+            self.course.harmed.push((*node, for_ever(*from_ns)));
+        }
+        for ((from, to), (from_ns, _)) in &self.links {
+            self.course.links.push((*from, *to, for_ever(*from_ns)));
+        }
+        for (node, from_ns) in self.faults.values() {
+            self.course.faults.push((*node, for_ever(*from_ns)));
+        }
+        self.course
+    }
+}

@@ -1,0 +1,257 @@
+//! Liveness (D10): after everything healed, whoever waits for the lock gets on.
+//!
+//! The bound of D10 is a sum over those before a waiter, so it is judged one by one: no head of the
+//! queue that nobody works under may stay longer than a dead one needs to run out (all run out in
+//! parallel), or a living one to be told. A violation names what stood at the head. It does not lean
+//! on a complete history: a client that never ends is the very thing to be found.
+
+mod head;
+
+use super::{
+    Checker, Finding, Idle, Violation,
+    assumption::Assumption,
+    course::Course,
+    index::{Holding, Index},
+};
+use crate::history::{EventKind, LeaseChange, NodeName, Phase};
+
+use self::head::{Head, Heads};
+
+const NAME: &str = "liveness";
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// Messages that a fault has held are there by then.
+const HELD_NS: u64 = 10 * SECOND_NS;
+/// An election time-out, and the retry of a revocation that failed once.
+const ELECTION_NS: u64 = SECOND_NS;
+const REVOKE_RETRY_NS: u64 = 3 * SECOND_NS;
+/// So many leases are revoked in half a second.
+const REVOKES_PER_TICK: u64 = 500;
+/// Request time-out, the longest back-off and the hand-over.
+const ANSWER_NS: u64 = 5 * SECOND_NS;
+/// Timers and one more look for leases that have run out.
+const SLACK_NS: u64 = SECOND_NS;
+/// A history that ends so long after the heal without its final reads was given up.
+const GIVEN_UP_NS: u64 = 60 * SECOND_NS;
+
+/// Judges every acquire that was open after the heal.
+#[derive(Debug)]
+pub struct Liveness;
+
+impl Checker for Liveness {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn help(&self) -> &'static str {
+        "after everything healed, nobody waits for ever"
+    }
+
+    fn leans_on(&self) -> &'static [Assumption] {
+        &[Assumption::Healed]
+    }
+
+    fn idle(&self) -> Idle {
+        Idle::InARun
+    }
+
+    fn check(&self, index: &Index<'_>) -> Finding {
+        let Some(bounds) = Bounds::new(index) else {
+            return Finding::of(NAME, 0, None, "no heal, or no rates of clocks are known");
+        };
+        let heads = Heads::new(index, &bounds);
+        let (mut judged, mut first) = (0, None::<Violation>);
+        for (at, holding) in index.holdings.iter().enumerate() {
+            let Some(wait) = Wait::new(index, &bounds, holding) else { continue };
+            judged += 1;
+            let found = own_key_gone(index, &bounds, at, wait)
+                .or_else(|| stuck_behind(index, &heads, at, wait));
+            let earlier = |found: &Violation, first: &Violation| found.events < first.events;
+            if let Some(found) = found
+                && first.as_ref().is_none_or(|first| earlier(&found, first))
+            {
+                first = Some(found);
+            }
+        }
+        let violation = first.or_else(|| never_ended(index, &bounds));
+        Finding::of(NAME, judged, violation, "nobody waited for the lock after the heal")
+    }
+}
+
+/// The times that a judgement rests on, all in true time.
+struct Bounds {
+    /// When everything had healed.
+    healed_ns: u64,
+    /// Held messages have arrived by then.
+    arrived_ns: u64,
+    /// From the last renewal or promotion to the end of a lease, at most.
+    dead_ns: u64,
+    /// What was dead at the heal, has run out by then.
+    dead_by_ns: u64,
+    /// The last event.
+    end_ns: u64,
+    /// `seq` of the last promotion that counts, and its time.
+    promoted: Option<(u64, u64)>,
+}
+
+impl Bounds {
+    fn new(index: &Index<'_>) -> Option<Bounds> {
+        let events = &index.history.events;
+        let settled = |kind: &EventKind| *kind == EventKind::Phase(Phase::Settle);
+        let healed_ns = events.iter().find(|event| settled(&event.kind))?.at_ns;
+        let end_ns = events.last()?.at_ns;
+        let (mut started_ns, mut promoted, mut member) = (healed_ns, None, None);
+        let mut living: Vec<(i64, u64)> = Vec::new();
+        for event in events.iter().take_while(|event| event.at_ns <= healed_ns + HELD_NS) {
+            let is_member = matches!(event.node, NodeName::Etcd(_));
+            match &event.kind {
+                EventKind::Restarted if is_member => started_ns = started_ns.max(event.at_ns),
+                EventKind::Lease(lease) => {
+                    member = Some(event.node);
+                    match lease.change {
+                        LeaseChange::Promoted { .. } => {
+                            // Later ones have no fault as their cause and do not count.
+                            started_ns = started_ns.max(event.at_ns);
+                            promoted = Some((event.seq, event.at_ns));
+                        }
+                        LeaseChange::Granted { ttl_s } => {
+                            living.push((lease.lease, ttl_s.unsigned_abs()));
+                        }
+                        LeaseChange::Expired | LeaseChange::Revoked => {
+                            if event.at_ns < healed_ns {
+                                living.retain(|(id, _)| *id != lease.lease);
+                            }
+                        }
+                        LeaseChange::Renewed => {}
+                    }
+                }
+                _ => {}
+            }
+        }
+        let permille = Course::new(index.history).permille(member?, started_ns)?.max(1);
+        let ttl_max_s = living.iter().map(|(_, ttl_s)| *ttl_s).max().unwrap_or(0);
+        let ticks = (living.len() as u64).div_ceil(REVOKES_PER_TICK).max(1);
+        let local_ns = ttl_max_s.saturating_mul(SECOND_NS).saturating_add(ELECTION_NS)
+            + REVOKE_RETRY_NS
+            + ticks * SECOND_NS / 2;
+        let dead_ns = local_ns.saturating_mul(1000) / u64::from(permille) + SLACK_NS;
+        let dead_by_ns = started_ns.saturating_add(dead_ns);
+        let arrived_ns = started_ns + HELD_NS;
+        Some(Bounds { healed_ns, arrived_ns, dead_ns, dead_by_ns, end_ns, promoted })
+    }
+}
+
+/// How long an acquire waited after the heal.
+#[derive(Debug, Clone, Copy)]
+struct Wait {
+    from_ns: u64,
+    to_ns: u64,
+    /// `seq` of its end; that of the last event if there is none.
+    end: u64,
+}
+
+impl Wait {
+    fn new(index: &Index<'_>, bounds: &Bounds, holding: &Holding<'_>) -> Option<Wait> {
+        let events = &index.history.events;
+        let op = &index.ops[holding.acquire];
+        let end = op.end.map(|(seq, _)| seq).or_else(|| killed(index, op.node, op.invoke));
+        let end = end.unwrap_or(events.len() as u64 - 1);
+        let (invoked_ns, to_ns) = (at(index, op.invoke), at(index, end));
+        let from_ns = invoked_ns.max(bounds.healed_ns);
+        (from_ns < to_ns).then_some(Wait { from_ns, to_ns, end })
+    }
+}
+
+/// `seq` of the kill of a node after an event.
+fn killed(index: &Index<'_>, node: NodeName, after: u64) -> Option<u64> {
+    let later = index.history.events.iter().skip(after as usize);
+    let mut kills = later.filter(|event| event.node == node && event.kind == EventKind::Killed);
+    kills.next().map(|event| event.seq)
+}
+
+/// The true time of an event.
+fn at(index: &Index<'_>, seq: u64) -> u64 {
+    index.history.events.get(seq as usize).map_or(u64::MAX, |event| event.at_ns)
+}
+
+/// A waiter whose own key is gone cannot get the lock any more, and must be told.
+fn own_key_gone(
+    index: &Index<'_>,
+    bounds: &Bounds,
+    holding: usize,
+    wait: Wait,
+) -> Option<Violation> {
+    let own = &index.incarnations[index.holdings[holding].incarnation?];
+    let gone = own.ended.filter(|ended| ended.seq < wait.end)?;
+    let due_ns = at(index, gone.seq).max(bounds.arrived_ns) + ANSWER_NS;
+    if wait.to_ns <= due_ns {
+        return None;
+    }
+    let who = index.describe_holding(holding);
+    let message = format!(
+        "{who} waited {} after its own queue key was gone",
+        words(wait.to_ns - at(index, gone.seq))
+    );
+    let invoke = index.ops[index.holdings[holding].acquire].invoke;
+    Some(Violation::new(NAME, "own-key-gone", message, vec![invoke, gone.seq, wait.end]))
+}
+
+/// The first head of the queue that stayed longer than it may.
+fn stuck_behind(
+    index: &Index<'_>,
+    heads: &Heads<'_, '_>,
+    holding: usize,
+    wait: Wait,
+) -> Option<Violation> {
+    let lock = &index.locks[index.holdings[holding].lock];
+    let after = lock.owners.partition_point(|change| at(index, change.seq) <= wait.from_ns);
+    let mut from = (wait.from_ns, after.checked_sub(1).and_then(|last| lock.owners[last].owner));
+    let changes = lock.owners[after..].iter().map(|change| (at(index, change.seq), change.owner));
+    for (to_ns, next) in changes.chain([(u64::MAX, None)]) {
+        let to_ns = to_ns.min(wait.to_ns);
+        let head = heads.at_end(holding, from.1, (from.0, to_ns));
+        if let Some(Head { rule, due_ns, what, events }) = head
+            && to_ns > due_ns
+        {
+            let who = index.describe_holding(holding);
+            let waited = words(to_ns - wait.from_ns);
+            let late = words(to_ns - due_ns);
+            let message = format!(
+                "{who} waited {waited} after the heal, {late} past the bound; at the head: {what}"
+            );
+            let invoke = index.ops[index.holdings[holding].acquire].invoke;
+            let events = events.into_iter().chain([invoke, wait.end]).collect();
+            return Some(Violation::new(NAME, rule, message, events));
+        }
+        if to_ns >= wait.to_ns {
+            break;
+        }
+        from = (to_ns, next);
+    }
+    None
+}
+
+/// In a run that was given up: an operation that never ended although its process lives.
+fn never_ended(index: &Index<'_>, bounds: &Bounds) -> Option<Violation> {
+    let finals = |kind: &EventKind| *kind == EventKind::Phase(Phase::FinalReads);
+    let complete = index.history.events.iter().any(|event| finals(&event.kind));
+    if complete || bounds.end_ns < bounds.healed_ns + GIVEN_UP_NS {
+        return None;
+    }
+    let hangs = |op: &&super::index::Op<'_>| {
+        op.end.is_none() && killed(index, op.node, op.invoke).is_none()
+    };
+    let op = index.ops.iter().find(hangs)?;
+    let message = format!(
+        "operation {} of {} never ended, {} after everything healed",
+        op.id.0,
+        op.node,
+        words(bounds.end_ns - bounds.healed_ns)
+    );
+    let last = index.history.events.len() as u64 - 1;
+    Some(Violation::new(NAME, "stuck-call", message, vec![op.invoke, last]))
+}
+
+fn words(ns: u64) -> String {
+    format!("{}.{} s", ns / SECOND_NS, ns % SECOND_NS / 100_000_000)
+}
