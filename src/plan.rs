@@ -203,10 +203,6 @@ impl Fault {
             {
                 fail("to", to.to_string(), "another node than from")
             }
-            FaultKind::Kill { node: NodeName::Storage } => {
-                let expected = "a client or etcd-1: the storage keeps nothing on disk yet";
-                fail("node", NodeName::Storage.to_string(), expected)
-            }
             _ => Ok(()),
         }
     }
@@ -303,7 +299,7 @@ mod tests {
             (FaultKind::Pause { node: c9 }, "node is client-9"),
             (FaultKind::ClockRate { node: c1, permille: 0 }, "permille is 0"),
             (FaultKind::Cut { from: c1, to: c1, both_ways: true }, "to is client-1"),
-            (FaultKind::Kill { node: NodeName::Storage }, "node is storage"),
+            (FaultKind::Kill { node: NodeName::Nemesis }, "node is nemesis"),
             (FaultKind::Kill { node: NodeName::Client(0) }, "node is client-0"),
             (FaultKind::ClockOffset { node: c1, offset_ms: i64::MIN }, "offset_ms is -9223"),
             (FaultKind::LinkDelay { from: c1, to: c9, delay_ms: u64::MAX }, "node is client-9"),

@@ -78,7 +78,8 @@ async fn phases(
     let options = ClusterOptions {
         clients: case.options.clients,
         latency: resolved.scenario.latency,
-        storage: make_storage(),
+        storage: make_storage,
+        wrap_disk: None,
     };
     let cluster = Cluster::start(case.seed, options, recorder.clone());
     let mut clients = Clients::new(&cluster, &case, resolved.token, resolved.workload.client);
