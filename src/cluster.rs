@@ -198,6 +198,19 @@ impl Cluster {
         self.inner.nodes[&node]
     }
 
+    /// All nodes but this one.
+    pub(crate) fn others(&self, node: NodeName) -> Vec<NodeId> {
+        let others = self.inner.nodes.iter().filter(|(name, _)| **name != node);
+        others.map(|(_, id)| *id).collect()
+    }
+
+    /// The clients' nodes.
+    pub(crate) fn clients(&self) -> Vec<NodeId> {
+        let clients = self.inner.nodes.iter();
+        let clients = clients.filter(|(name, _)| matches!(name, NodeName::Client(_)));
+        clients.map(|(_, id)| *id).collect()
+    }
+
     /// The network.
     pub(crate) fn net(&self) -> &NetSim {
         &self.inner.net
@@ -247,6 +260,14 @@ impl Cluster {
         if node == NodeName::Storage {
             self.inner.host.crash();
         }
+        self.record(node, EventKind::Killed);
+    }
+
+    /// Ends the storage's process; its machine goes on, and so does what is in its cache.
+    pub(crate) fn die(&self, node: NodeName) {
+        self.inner.down.borrow_mut().insert(node, true);
+        self.inner.handle.kill(self.id(node));
+        self.inner.host.die();
         self.record(node, EventKind::Killed);
     }
 

@@ -83,8 +83,11 @@ pub fn explore(
     }
     let first = scenario.case(Seed(options.seeds.start), options.options.clone());
     scenario::resolve(&first)?;
-    let mut summary =
-        Summary::new(first.scenario.clone(), options.options.clone(), !scenario.control);
+    let mut summary = Summary::new(
+        first.scenario.clone(),
+        options.options.clone(),
+        !scenario::is_control(&first),
+    );
     summary.own_storage = options.storage.is_some();
     let count = options.seeds.end.saturating_sub(options.seeds.start);
     let next = AtomicU64::new(0);

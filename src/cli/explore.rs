@@ -14,7 +14,7 @@ use super::{ExploreArguments, failure, out, progress::Progress, usage};
 use crate::{
     case::CaseOptions,
     checker::Property,
-    explore::{EXPECTED, ExploreOptions, HARNESS_ERRORS_MAX, JOBS_MAX, Summary, explore},
+    explore::{ExploreOptions, HARNESS_ERRORS_MAX, JOBS_MAX, Summary, explore},
     judge::RunClass,
     scenario::CLIENTS_MAX,
 };
@@ -67,6 +67,7 @@ fn options(arguments: &ExploreArguments) -> Result<ExploreOptions, String> {
             guard: arguments.guard.clone(),
             token: arguments.token.clone(),
             clients: clients(arguments.clients)?,
+            profile: arguments.profile.clone(),
             ..CaseOptions::default()
         },
         seeds: seeds(&arguments.seeds)?,
@@ -111,8 +112,9 @@ fn print(summary: &Summary, options: &ExploreOptions, wall_s: f64) {
     let rate = |n: f64| if wall_s > 0.0 { n / wall_s } else { 0.0 };
     let chosen = &summary.options;
     out(format_args!(
-        "scenario   {} with guard {}, token {}, {} clients; seeds {}..{}",
+        "scenario   {} in profile {} with guard {}, token {}, {} clients; seeds {}..{}",
         summary.scenario,
+        chosen.profile,
         chosen.guard,
         chosen.token,
         chosen.clients,
@@ -151,12 +153,12 @@ fn print(summary: &Summary, options: &ExploreOptions, wall_s: f64) {
 }
 
 fn print_reached(summary: &Summary) {
-    let judged = summary.judges_reached();
+    let (judged, expected) = (summary.judges_reached(), summary.expected());
     let note = if judged { "" } else { " (not judged: fewer than 200 runs, or one client)" };
     out(format_args!("reached       times     runs  (* must be reached){note}"));
     for (property, times) in summary.reached.rows() {
         let runs = summary.reached_runs.get(&property).copied().unwrap_or(0);
-        let star = if EXPECTED.contains(&property) { '*' } else { ' ' };
+        let star = if expected.contains(&property) { '*' } else { ' ' };
         out(format_args!("           {times:>8} {runs:>8} {star} {}", property.name()));
     }
 }

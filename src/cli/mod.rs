@@ -117,6 +117,9 @@ struct ExploreArguments {
     /// fenced-lock or calm.
     #[arg(long, default_value = "fenced-lock", value_name = "NAME")]
     scenario: String,
+    /// Which faults are drawn: all, calm, gc, network, clocks, crash or lease.
+    #[arg(long, default_value = "all", value_name = "NAME")]
+    profile: String,
     /// The storage's guard: unfenced, equal or monotonic.
     #[arg(long, default_value = "monotonic", value_name = "GUARD")]
     guard: String,

@@ -40,6 +40,8 @@ pub(crate) struct Host {
     stream: Mutex<Stream>,
     /// How much longer a sync takes, by each fault that makes it slow.
     slow: Mutex<Vec<Duration>>,
+    /// How many faults let its syncs fail, and its appends.
+    failing: Mutex<(u32, u32)>,
 }
 
 impl Host {
@@ -61,6 +63,7 @@ impl Host {
             volatile,
             stream: Mutex::new(seed.stream("disk")),
             slow: Mutex::default(),
+            failing: Mutex::default(),
         }
     }
 
@@ -148,6 +151,15 @@ impl Host {
         }
         drop(slow);
         self.set_sync_latency();
+    }
+
+    /// Lets the disk fail, as one that is full or in its syncs, or takes one such fault back.
+    pub(crate) fn fail(&self, full: bool, on: bool) {
+        let (syncs, appends) = &mut *lock(&self.failing);
+        let count = if full { &mut *appends } else { &mut *syncs };
+        *count = if on { *count + 1 } else { count.saturating_sub(1) };
+        self.disk.set_syncs_fail(*syncs > 0);
+        self.disk.set_appends_fail(*appends > 0);
     }
 
     fn set_sync_latency(&self) {

@@ -6,7 +6,7 @@ use super::Outcome;
 use crate::{
     case::{Case, CaseOptions, ReplayToken},
     checker::{Classes, Property, Reached},
-    fault::CATALOG,
+    fault::{CATALOG, profile},
     history::hash::RunHash,
     judge::{FaultCount, Judged, RunClass},
     seed::Seed,
@@ -25,6 +25,17 @@ pub const EXPECTED: [Property; 8] = [
     Property::PauseBeforeWrite,
     Property::OverlapBySuspend,
 ];
+/// The families that bring a property about: it is expected of a profile with one of them.
+fn brought_by(property: Property) -> &'static [&'static str] {
+    match property {
+        Property::KeepAliveLostToCut => &["cut"],
+        Property::PauseBeforeWrite | Property::StaleRefusedByReadOnly => &["point-pause"],
+        Property::OverlapBySuspend => &["suspend"],
+        Property::HandOverByExpiry => &["pause", "suspend", "point-pause", "cut", "kill"],
+        _ => &["pause", "suspend", "point-pause"],
+    }
+}
+
 /// More failures than this are counted and not kept.
 const FAILURES_KEPT: usize = 100;
 
@@ -178,13 +189,23 @@ impl Summary {
         self.has_faults && self.runs >= REACHED_FROM_RUNS && self.options.clients > 1
     }
 
+    /// What this exploration is to reach: as far as its profile has the faults for it.
+    pub fn expected(&self) -> Vec<Property> {
+        let profile = profile::find(&self.options.profile);
+        let brought = |property: &Property| {
+            let families = brought_by(*property);
+            profile.is_some_and(|profile| families.iter().any(|family| profile.has(family)))
+        };
+        EXPECTED.into_iter().filter(brought).collect()
+    }
+
     /// Properties that enough runs should have reached and none did; none below
     /// [`REACHED_FROM_RUNS`] runs.
     pub fn not_reached(&self) -> Vec<Property> {
         if !self.judges_reached() {
             return Vec::new();
         }
-        EXPECTED.into_iter().filter(|property| !self.reached.contains(*property)).collect()
+        self.expected().into_iter().filter(|property| !self.reached.contains(*property)).collect()
     }
 
     /// The class of the exploration: the worst of its runs. An exploration that ran nothing, or did
