@@ -48,7 +48,10 @@ use crate::{
     net::{NetSim, TcpListener},
     seed::{Seed, Stream},
     storage,
-    time::sim::{ClockSim, true_ns},
+    time::{
+        sim::{ClockSim, true_ns},
+        sleep,
+    },
 };
 
 use self::{host::Host, truth::Truth};
@@ -150,6 +153,7 @@ impl Cluster {
             let address = format!("{}:{STORAGE_PORT}", address(NodeName::Storage));
             match TcpListener::bind(&address).await {
                 Ok(listener) => {
+                    host.listens();
                     storage::server::serve(listener, service, std::future::pending()).await;
                 }
                 Err(error) => panic!("the storage cannot listen on {address}: {error}"),
@@ -219,6 +223,13 @@ impl Cluster {
     /// The clocks.
     pub(crate) fn clocks(&self) -> &ClockSim {
         &self.inner.clocks
+    }
+
+    /// Waits until the storage listens: after a kill it reads its disk first.
+    pub(crate) async fn storage_listens(&self) {
+        while !self.inner.host.serves() {
+            sleep(Duration::from_millis(10)).await;
+        }
     }
 
     /// The etcd member's durable state.

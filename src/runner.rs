@@ -97,7 +97,11 @@ async fn phases(
     clients.start_missing();
 
     phase(Phase::Settle);
-    let settled = timeout(SETTLE_MAX, clients.join()).await;
+    let settled = timeout(SETTLE_MAX, async {
+        clients.join().await;
+        cluster.storage_listens().await;
+    });
+    let settled = settled.await;
 
     // A client that hangs leaves the history without its last phase: unknown, never green.
     if settled.is_ok() {

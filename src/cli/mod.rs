@@ -44,6 +44,12 @@ const BROKEN_PIPE: i32 = 141;
 /// Which build this is, for `--version`.
 #[cfg(madsim)]
 const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " (simulation build)");
+/// What is logged unless `RUST_LOG` says otherwise. In simulation servers fail because a plan says
+/// so, and the timeline tells it.
+#[cfg(madsim)]
+const LOG: &str = "leasehold=warn,leasehold::storage=off,leasehold::cluster=off";
+#[cfg(not(madsim))]
+const LOG: &str = "leasehold=warn";
 #[cfg(madsim)]
 const COMMANDS: &str = "explore, demo, replay or conformance";
 #[cfg(not(madsim))]

@@ -5,7 +5,10 @@
 //! disk has. One that cannot be kept is served from memory and is never killed.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -42,6 +45,8 @@ pub(crate) struct Host {
     slow: Mutex<Vec<Duration>>,
     /// How many faults let its syncs fail, and its appends.
     failing: Mutex<(u32, u32)>,
+    /// Whether this life of the process listens already.
+    serves: AtomicBool,
 }
 
 impl Host {
@@ -64,6 +69,7 @@ impl Host {
             stream: Mutex::new(seed.stream("disk")),
             slow: Mutex::default(),
             failing: Mutex::default(),
+            serves: AtomicBool::new(false),
         }
     }
 
@@ -121,14 +127,25 @@ impl Host {
         self.wrap.map_or(disk.clone(), |wrap| wrap(disk))
     }
 
+    /// The process listens now.
+    pub(super) fn listens(&self) {
+        self.serves.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn serves(&self) -> bool {
+        self.serves.load(Ordering::Relaxed)
+    }
+
     /// The process is dead, and the machine loses its power with it.
     pub(super) fn crash(&self) {
+        self.serves.store(false, Ordering::Relaxed);
         let mut stream = lock(&self.stream);
         self.disk.crash(&mut |n| stream.below(n));
     }
 
     /// The process is dead, the machine goes on.
     pub(super) fn die(&self) {
+        self.serves.store(false, Ordering::Relaxed);
         self.disk.kill();
     }
 
