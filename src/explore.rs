@@ -2,6 +2,7 @@
 //!
 //! The sum does not depend on the number of jobs: results are added in the order of their seeds.
 
+mod coverage;
 mod summary;
 
 use std::{
@@ -15,6 +16,7 @@ use std::{
     thread,
 };
 
+pub use coverage::{Coverage, LockPhase, unreachable};
 pub use summary::{EXPECTED, Failure, REACHED_FROM_RUNS, Summary, replay_token};
 
 use crate::{

@@ -14,7 +14,9 @@ use super::{ExploreArguments, failure, out, progress::Progress, usage};
 use crate::{
     case::CaseOptions,
     checker::Property,
-    explore::{ExploreOptions, HARNESS_ERRORS_MAX, JOBS_MAX, Summary, explore},
+    explore::{
+        ExploreOptions, HARNESS_ERRORS_MAX, JOBS_MAX, LockPhase, Summary, explore, unreachable,
+    },
     judge::RunClass,
     scenario::CLIENTS_MAX,
 };
@@ -48,6 +50,9 @@ pub(super) fn run(arguments: &ExploreArguments) -> u8 {
         Err(error) => return usage(format_args!("{error}")),
     };
     print(&summary, &options, wall.as_secs_f64());
+    if arguments.coverage && summary.has_faults {
+        print_coverage(&summary);
+    }
     if let Some(failed) = summary.first_failure() {
         failure::print(failed);
     }
@@ -160,6 +165,23 @@ fn print_reached(summary: &Summary) {
         let runs = summary.reached_runs.get(&property).copied().unwrap_or(0);
         let star = if expected.contains(&property) { '*' } else { ' ' };
         out(format_args!("           {times:>8} {runs:>8} {star} {}", property.name()));
+    }
+}
+
+/// A row a family, a column a phase; a dash where the phase cannot be reached.
+fn print_coverage(summary: &Summary) {
+    let names = LockPhase::ALL.map(|phase| format!("{:>15}", phase.name())).concat();
+    out(format_args!("coverage   family        {names}"));
+    for family in summary.faults.keys() {
+        let cells = LockPhase::ALL.map(|phase| match unreachable(family, phase) {
+            Some(_) => format!("{:>15}", "-"),
+            None => format!("{:>15}", summary.coverage.count(family, phase)),
+        });
+        out(format_args!("           {family:<14}{}", cells.concat()));
+    }
+    let missing = summary.not_covered();
+    for (family, phase) in &missing {
+        out(format_args!("not met    {family} in phase {}", phase.name()));
     }
 }
 

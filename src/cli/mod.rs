@@ -135,6 +135,9 @@ struct ExploreArguments {
     /// How many clients contend.
     #[arg(long, default_value_t = 3, value_name = "N", allow_hyphen_values = true)]
     clients: i64,
+    /// Print in which phase of a lock's life the faults of each family began.
+    #[arg(long)]
+    coverage: bool,
     /// Stop at the first seed that does not pass.
     #[arg(long)]
     fail_fast: bool,

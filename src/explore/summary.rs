@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::Outcome;
+use super::{Coverage, LockPhase, Outcome};
 use crate::{
     case::{Case, CaseOptions, ReplayToken},
     checker::{Classes, Property, Reached},
-    fault::{CATALOG, profile},
+    fault::{CATALOG, family_of, profile},
     history::hash::RunHash,
     judge::{FaultCount, Judged, RunClass},
     seed::Seed,
@@ -86,6 +86,8 @@ pub struct Summary {
     pub reached_runs: BTreeMap<Property, u64>,
     /// Faults by family.
     pub faults: BTreeMap<&'static str, FaultCount>,
+    /// In which phase of a client's lock they began.
+    pub coverage: Coverage,
     /// How many runs each checker found a violation in, and the first seed.
     pub caught: BTreeMap<&'static str, (u64, u64)>,
     /// Runs that broke.
@@ -119,6 +121,7 @@ impl Summary {
             reached: Reached::default(),
             reached_runs: BTreeMap::new(),
             faults: CATALOG.iter().map(|row| (row.name, FaultCount::default())).collect(),
+            coverage: Coverage::default(),
             caught: BTreeMap::new(),
             harness_errors: 0,
             unknown: 0,
@@ -162,6 +165,9 @@ impl Summary {
             sum.effective += count.effective;
             sum.skipped += count.skipped;
         }
+        let plan = (0..).zip(&judged.run.case.plan.faults);
+        let families = plan.map(|(index, fault)| (index, family_of(&fault.kind).name)).collect();
+        self.coverage += &Coverage::of(&judged.run.history, &families);
         let seed = judged.run.case.seed.0;
         for checker in judged.violated() {
             self.caught.entry(checker).or_insert((0, seed)).0 += 1;
@@ -177,6 +183,13 @@ impl Summary {
                 Some(Failure::Judged(Box::new(judged)))
             }
         }
+    }
+
+    /// Cells of the coverage matrix that the profile should have reached and did not.
+    pub fn not_covered(&self) -> Vec<(&'static str, LockPhase)> {
+        let profile = profile::find(&self.options.profile);
+        let families = profile.map(|profile| profile.families()).unwrap_or_default();
+        self.coverage.missing(families.iter().map(|(family, _)| family.name))
     }
 
     /// How many runs did not pass.
