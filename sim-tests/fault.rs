@@ -24,6 +24,7 @@ fn kinds() -> Vec<FaultKind> {
         FaultKind::ForcedRevoke,
         FaultKind::Kill { node: client },
         FaultKind::Kill { node: etcd },
+        FaultKind::Kill { node: storage },
     ]
 }
 

@@ -119,18 +119,30 @@ impl Injector {
         self.record(index, FaultAction::End);
     }
 
-    /// A node stands at its point: it goes on after the fault's length.
+    /// A node stands at its point: it goes on after the fault's length, or dies there.
     fn stopped(&mut self, (index, name): Stop) {
         let (Some(node), Some(fault)) =
             (self.armed.remove(&index), self.faults.get(index as usize))
         else {
             return;
         };
-        debug_assert!(matches!(fault.kind, FaultKind::PointPause { .. }));
-        self.cluster.count_pause(node);
         let end = self.began.elapsed() + fault.length();
+        let kills = matches!(fault.kind, FaultKind::PointKill { .. });
+        if kills && self.cluster.is_down(node) {
+            return self.record(index, FaultAction::Skipped("its target was down".into()));
+        }
         self.cluster.record(node, EventKind::Point { name: name.to_owned() });
         self.record(index, FaultAction::Begin);
+        if kills {
+            self.cluster.kill(node);
+            let restart = Box::new(move |cluster: &Cluster| {
+                cluster.restart(node);
+                1
+            });
+            self.active.insert((end, index), restart);
+            return;
+        }
+        self.cluster.count_pause(node);
         let id = self.cluster.id(node);
         let resume = Box::new(move |cluster: &Cluster| {
             let waiting = cluster.clocks().overdue(id) + cluster.net().unread(id);

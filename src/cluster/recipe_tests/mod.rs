@@ -86,7 +86,8 @@ where
             quirks: Default::default(),
             clients: 3,
             latency: (ms(1), ms(5)),
-            storage: Box::new(Store::of_kind(GuardKind::Monotonic)),
+            storage: Arc::new(|| Box::new(Store::of_kind(GuardKind::Monotonic))),
+            wrap_disk: None,
         };
         let cluster = Cluster::start(seed, options, Recorder::default());
         let world = Rc::new(World { cluster, record: StdMutex::default() });
