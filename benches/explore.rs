@@ -29,7 +29,7 @@ fn round(scenario: &str, first: u64) -> (Summary, Duration) {
         seeds: first..first + SEEDS,
         jobs: 1,
         fail_fast: false,
-        storage: None,
+        change: None,
     };
     let began = Instant::now();
     let summary = explore(&options, &AtomicBool::new(false), |_| {}).expect("a known scenario");

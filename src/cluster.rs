@@ -28,7 +28,7 @@ mod truth;
 
 use std::{
     cell::RefCell,
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     future::Future,
     net::{IpAddr, Ipv4Addr},
     rc::Rc,
@@ -42,7 +42,10 @@ use madsim::{
 };
 
 use crate::{
-    etcd::server::{self as etcd_server, MemberOptions, MemberState},
+    etcd::{
+        quirk::Quirk,
+        server::{self as etcd_server, MemberOptions, MemberState},
+    },
     history::{EventKind, NodeName, Recorder},
     net::{NetSim, TcpListener},
     seed::{Seed, Stream},
@@ -67,6 +70,8 @@ pub(crate) struct ClusterOptions {
     pub(crate) latency: (Duration, Duration),
     /// The storage's state machine.
     pub(crate) storage: Box<dyn StateMachine>,
+    /// Historic bugs that the etcd member is given back.
+    pub(crate) quirks: BTreeSet<Quirk>,
 }
 
 /// A running cluster. Cloning gives another handle of the same cluster.
@@ -115,7 +120,7 @@ impl Cluster {
                 handle,
                 recorder: recorder.clone(),
                 nodes,
-                member: Arc::new(MemberState::new(member_options())),
+                member: Arc::new(MemberState::new(member_options(options.quirks))),
                 service: Arc::new(service),
                 net,
                 clocks: ClockSim::current(),
@@ -299,8 +304,9 @@ impl Cluster {
     }
 }
 
-fn member_options() -> MemberOptions {
+fn member_options(quirks: BTreeSet<Quirk>) -> MemberOptions {
     MemberOptions {
+        quirks,
         address: format!("{}:{ETCD_PORT}", address(NodeName::Etcd(1))),
         ..MemberOptions::default()
     }

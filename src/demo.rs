@@ -117,6 +117,7 @@ fn story(
 ) -> Result<Vec<Act>, HarnessError> {
     sim::run(Seed(0), move || async move {
         let options = ClusterOptions {
+            quirks: Default::default(),
             clients: 2,
             latency: (Duration::from_millis(1), Duration::from_millis(2)),
             storage: Box::new(Store::of_kind(guard)),

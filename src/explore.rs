@@ -8,7 +8,6 @@ use std::{
     collections::BTreeMap,
     ops::Range,
     sync::{
-        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc,
     },
@@ -20,9 +19,10 @@ pub use summary::{EXPECTED, Failure, REACHED_FROM_RUNS, Summary, replay_token};
 use crate::{
     case::{Case, CaseOptions},
     judge::{Judged, judge},
-    runner::{self, MakeStorage, RunError},
+    runner::{self, RunError},
     scenario::{self, ChoiceError},
     seed::Seed,
+    system::Change,
 };
 
 /// A panicked run leaks its memory: after so many of them there is no point in going on.
@@ -43,8 +43,8 @@ pub struct ExploreOptions {
     pub jobs: usize,
     /// Whether to stop at the first seed that does not pass.
     pub fail_fast: bool,
-    /// Another storage than the scenario's.
-    pub storage: Option<MakeStorage>,
+    /// Other parts than the scenario's.
+    pub change: Option<Change>,
 }
 
 impl std::fmt::Debug for ExploreOptions {
@@ -61,9 +61,9 @@ impl std::fmt::Debug for ExploreOptions {
 pub type Outcome = Result<Judged, Box<(Case, RunError)>>;
 
 /// Runs a case and judges it.
-pub fn run_and_judge(case: &Case, storage: Option<&MakeStorage>) -> Outcome {
-    let run = match storage {
-        Some(make) => runner::run_with(case, make.clone()),
+pub fn run_and_judge(case: &Case, change: Option<&Change>) -> Outcome {
+    let run = match change {
+        Some(change) => runner::run_changed(case, change.as_ref()),
         None => runner::run(case),
     };
     run.map(judge).map_err(|error| Box::new((case.clone(), error)))
@@ -85,7 +85,7 @@ pub fn explore(
     scenario::resolve(&first)?;
     let mut summary =
         Summary::new(first.scenario.clone(), options.options.clone(), !scenario.control);
-    summary.own_storage = options.storage.is_some();
+    summary.own_parts = options.change.is_some();
     let count = options.seeds.end.saturating_sub(options.seeds.start);
     let next = AtomicU64::new(0);
     let done = AtomicBool::new(false);
@@ -103,7 +103,7 @@ pub fn explore(
                     }
                     let seed = options.seeds.start + place;
                     let case = scenario.case(Seed(seed), options.options.clone());
-                    let outcome = run_and_judge(&case, options.storage.as_ref());
+                    let outcome = run_and_judge(&case, options.change.as_ref());
                     if results.send((seed, outcome)).is_err() {
                         return;
                     }
@@ -131,13 +131,4 @@ pub fn explore(
     });
     summary.interrupted = stop.load(Ordering::Relaxed);
     Ok(summary)
-}
-
-/// A storage for every run of an exploration.
-pub fn storage<S, F>(make: F) -> MakeStorage
-where
-    S: crate::storage::StateMachine + 'static,
-    F: Fn() -> S + Send + Sync + 'static,
-{
-    Arc::new(move || Box::new(make()))
 }

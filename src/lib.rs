@@ -24,6 +24,7 @@
 //! | [`conformance`] | recordings of real etcd servers against the simulated one | `etcd` |
 //! | [`concurrency`] | `Session`, `Mutex`, `Election`, a port of etcd's package | `etcd` |
 //! | [`storage`] | the fenced key-value store, its server and client | boundary |
+//! | [`system`] | the parts of a run that another storage or lock may replace | the two above |
 //! | [`contrib`] | contrib/lock's client program | `concurrency`, `storage` |
 //! | `cluster` | the simulated nodes and the hands on them | all above |
 //! | [`fault`] `workload` [`checker`] | what harms, works, judges | `cluster`; `history` |
@@ -51,6 +52,8 @@
 //! Under `--cfg madsim` everything is there. Without it (the real build) the simulation is not, and
 //! [`etcd`], [`time`] and [`net`] are etcd-client and tokio; workloads and checkers are the same.
 
+#[cfg(all(madsim, feature = "harness"))]
+pub mod bug;
 #[cfg(feature = "harness")]
 pub mod case;
 #[cfg(feature = "harness")]
@@ -72,6 +75,8 @@ pub mod explore;
 pub mod fault;
 pub mod history;
 #[cfg(all(madsim, feature = "harness"))]
+pub mod hunt;
+#[cfg(all(madsim, feature = "harness"))]
 pub mod judge;
 pub mod net;
 #[cfg(feature = "harness")]
@@ -88,7 +93,10 @@ pub mod seed;
 pub mod storage;
 #[cfg(all(madsim, feature = "harness"))]
 pub mod testing;
-pub mod time;
 // In a real build only the program works: its hidden worker is a client of the hammer test.
+#[cfg(any(all(madsim, feature = "harness"), feature = "cli"))]
+#[cfg_attr(not(madsim), allow(dead_code, unused_imports))]
+pub mod system;
+pub mod time;
 #[cfg(any(all(madsim, feature = "harness"), feature = "cli"))]
 pub(crate) mod workload;

@@ -13,7 +13,8 @@ use crate::{
     fault::Injector,
     history::{EventKind, History, NodeName, Phase, Recorder, hash::RunHash},
     scenario::{ChoiceError, Resolved, resolve},
-    storage::{self, ClientOptions, StateMachine, Store},
+    storage::{self, ClientOptions},
+    system::System,
     time::{Instant, sim::true_ns, sleep, timeout},
     workload::{self, Ids, Process, Witness},
 };
@@ -49,28 +50,31 @@ pub enum RunError {
     Harness(#[from] HarnessError),
 }
 
-/// Makes the storage's state machine for a run.
-pub type MakeStorage = Arc<dyn Fn() -> Box<dyn StateMachine> + Send + Sync>;
-
-/// Runs a case against the storage that it names.
+/// Runs a case as it is.
+///
+/// # Errors
+/// If the case names something that is not there, or a known bug: that one is for [`run_changed`].
 pub fn run(case: &Case) -> Result<Run, RunError> {
-    let guard = resolve(case)?.guard;
-    run_with(case, Arc::new(move || Box::new(Store::new(guard.build()))))
+    if !case.options.bug.is_empty() {
+        return Err(ChoiceError::KnownBug { name: case.options.bug.clone() }.into());
+    }
+    run_changed(case, &|_| {})
 }
 
-/// Runs a case against a storage of the caller's.
-pub fn run_with(case: &Case, make_storage: MakeStorage) -> Result<Run, RunError> {
+/// Runs a case with other parts than those that its scenario names.
+///
+/// # Errors
+/// If the case names something that is not there.
+pub fn run_changed(case: &Case, change: &dyn Fn(&mut System)) -> Result<Run, RunError> {
     let resolved = resolve(case)?;
+    let mut system = System::own(resolved.guard, resolved.workload.recipe, resolved.token);
+    change(&mut system);
     let owned = case.clone();
-    let done = sim::run(case.seed, move || phases(owned, resolved, make_storage))?;
+    let done = sim::run(case.seed, move || phases(owned, resolved, system))?;
     Ok(done?)
 }
 
-async fn phases(
-    case: Case,
-    resolved: Resolved,
-    make_storage: MakeStorage,
-) -> Result<Run, HarnessError> {
+async fn phases(case: Case, resolved: Resolved, system: System) -> Result<Run, HarnessError> {
     let recorder = Recorder::default();
     let phase = |phase| recorder.record(true_ns(), NodeName::Nemesis, EventKind::Phase(phase));
 
@@ -78,10 +82,11 @@ async fn phases(
     let options = ClusterOptions {
         clients: case.options.clients,
         latency: resolved.scenario.latency,
-        storage: make_storage(),
+        storage: (system.storage)(),
+        quirks: system.quirks.clone(),
     };
     let cluster = Cluster::start(case.seed, options, recorder.clone());
-    let mut clients = Clients::new(&cluster, &case, resolved.token, resolved.workload.client);
+    let mut clients = Clients::new(&cluster, &case, &system, resolved.workload.client);
     // Servers bind within their first steps; clients try again if they come too early.
     sleep(Duration::from_millis(5)).await;
 
@@ -101,7 +106,7 @@ async fn phases(
     // A client that hangs leaves the history without its last phase: unknown, never green.
     if settled.is_ok() {
         phase(Phase::FinalReads);
-        final_reads(&cluster, &case, &resolved).await;
+        final_reads(&cluster, &case, &system, &resolved).await;
     }
     let (etcd, storage) = cluster.requests();
     cluster.shut_down().await;
@@ -143,7 +148,7 @@ fn process(
     cluster: &Cluster,
     case: &Case,
     (client, life): (u8, u32),
-    token: workload::TokenKind,
+    system: &System,
     ids: &Arc<Ids>,
 ) -> Process {
     let stream = case.seed.stream(&format!("client-{client}/{life}"));
@@ -154,7 +159,8 @@ fn process(
         storage_url: cluster.storage_url(),
         lock: LOCK_NAME.to_owned(),
         domain: DOMAIN.to_owned(),
-        token,
+        make_lock: system.lock.clone(),
+        is_definite: system.is_definite,
         linger: Duration::ZERO,
         holdings: case.options.holdings,
         ids: ids.clone(),
@@ -166,7 +172,7 @@ fn process(
 struct Clients {
     cluster: Cluster,
     case: Case,
-    token: workload::TokenKind,
+    system: System,
     work: fn(Process) -> workload::Life,
     ids: Arc<Ids>,
     running: BTreeMap<u8, (u32, JoinHandle<()>)>,
@@ -176,13 +182,13 @@ impl Clients {
     fn new(
         cluster: &Cluster,
         case: &Case,
-        token: workload::TokenKind,
+        system: &System,
         work: fn(Process) -> workload::Life,
     ) -> Self {
         Clients {
             cluster: cluster.clone(),
             case: case.clone(),
-            token,
+            system: system.clone(),
             work,
             ids: Arc::new(Ids::after(0)),
             running: BTreeMap::new(),
@@ -196,7 +202,7 @@ impl Clients {
     }
 
     fn start(&mut self, client: u8, life: u32) {
-        let process = process(&self.cluster, &self.case, (client, life), self.token, &self.ids);
+        let process = process(&self.cluster, &self.case, (client, life), &self.system, &self.ids);
         let node = NodeName::Client(client);
         let handle = self.cluster.spawn(node, (self.work)(process));
         self.running.insert(client, (life, handle));
@@ -223,10 +229,10 @@ impl Clients {
 }
 
 /// Reads every key once more, from a node that no fault has touched.
-async fn final_reads(cluster: &Cluster, case: &Case, resolved: &Resolved) {
+async fn final_reads(cluster: &Cluster, case: &Case, system: &System, resolved: &Resolved) {
     let ids = Arc::new(Ids::after(0));
     let keys = resolved.workload.keys;
-    let process = process(cluster, case, (0, 0), resolved.token, &ids);
+    let process = process(cluster, case, (0, 0), system, &ids);
     let url = cluster.storage_url();
     let reads = async move {
         let Ok(mut storage) = storage::Client::new(&url, ClientOptions::default()) else { return };

@@ -7,7 +7,8 @@ use crate::{
     fault::{PlanShape, draw_plan},
     seed::Seed,
     storage::GuardKind,
-    workload::{self, TokenKind, Workload},
+    system::TokenKind,
+    workload::{self, Workload},
 };
 
 /// The most clients that a case may have.
@@ -103,6 +104,12 @@ pub enum ChoiceError {
         /// Its name.
         name: &'static str,
     },
+    /// The case is one of a known bug, and is run without it.
+    #[error("the case has the known bug {name:?} built in: run it as `bugs` and `replay` do")]
+    KnownBug {
+        /// The bug's name.
+        name: String,
+    },
     /// The plan cannot be executed.
     #[error(transparent)]
     Plan(#[from] crate::plan::PlanError),
@@ -178,8 +185,8 @@ pub(crate) fn resolve(case: &Case) -> Result<Resolved, ChoiceError> {
 impl Scenario {
     /// The case of a seed: its plan is drawn now.
     pub fn case(&self, seed: Seed, options: CaseOptions) -> Case {
-        let shape =
-            PlanShape { clients: options.clients, traffic: self.traffic, faults: self.faults };
+        let faults = if options.profile == "calm" { (0, 0) } else { self.faults };
+        let shape = PlanShape { clients: options.clients, traffic: self.traffic, faults };
         let plan = draw_plan(seed, &shape);
         Case { seed, scenario: self.name.to_owned(), options, plan }
     }

@@ -20,10 +20,12 @@ use crate::{
     history::{OpKind, RowResult},
     judge::{Judged, RunClass},
     report::Timeline,
-    runner::MakeStorage,
     scenario::ChoiceError,
     storage::{Applied, Request, Response, StateMachine},
+    system::{Change, MakeStorage, lock_maker},
 };
+
+pub use crate::system::{Grant, LockFailure, LockOptions, LockUnderTest};
 
 /// A storage of your own, hosted and recorded by the harness: one request after another.
 ///
@@ -109,7 +111,7 @@ impl Check {
             seeds: 0..100,
             jobs,
             fail_fast: false,
-            storage: None,
+            change: None,
         };
         Check { options }
     }
@@ -158,11 +160,28 @@ impl Check {
 
     /// A storage of your own; it is made anew for each run.
     pub fn storage<S: StorageUnderTest>(
-        mut self,
+        self,
         make: impl Fn() -> S + Send + Sync + 'static,
     ) -> Self {
         let make: MakeStorage = Arc::new(move || Box::new(Hosted(make())));
-        self.options.storage = Some(make);
+        self.change(Arc::new(move |system| system.storage = make.clone()))
+    }
+
+    /// A lock recipe of your own, with its session.
+    pub fn lock<L: LockUnderTest>(self) -> Self {
+        let make = lock_maker(L::open);
+        self.change(Arc::new(move |system| system.lock = make.clone()))
+    }
+
+    /// One more change of the system's parts.
+    fn change(mut self, change: Change) -> Self {
+        let before = self.options.change.take();
+        self.options.change = Some(Arc::new(move |system| {
+            if let Some(before) = &before {
+                before(system);
+            }
+            change(system);
+        }));
         self
     }
 
@@ -258,7 +277,7 @@ pub fn explain(summary: &Summary) -> String {
 
 /// A token holds no storage of the caller's: such a run is replayed by the caller's own check.
 fn how_to_replay(summary: &Summary, judged: &Judged) -> String {
-    if summary.own_storage {
+    if summary.own_parts {
         format!("replay with: MADSIM_TEST_SEED={} and this same check", judged.run.case.seed)
     } else {
         format!("replay with: leasehold replay {}", replay_token(judged))

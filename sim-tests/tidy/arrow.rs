@@ -25,6 +25,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("concurrency", 3),
     ("storage", 3),
     ("contrib", 4),
+    ("system", 4),
     ("cluster", 5),
     ("fault", 6),
     ("workload", 6),
@@ -38,6 +39,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("shrink", 8),
     ("corpus", 8),
     ("report", 8),
+    ("hunt", 9),
     ("testing", 9),
     ("cli", 10),
     ("main", 10),
@@ -77,7 +79,7 @@ const ONLY: &[(&str, &[&str])] = &[
 ];
 
 /// Modules that only these may name.
-const NAMED_BY: &[(&str, &[&str])] = &[("bug", &["cli", "testing"])];
+const NAMED_BY: &[(&str, &[&str])] = &[("bug", &["cli", "hunt", "testing"])];
 
 /// Modules that must not know that there is a simulation.
 const UNSIMULATED: &[&str] =

@@ -72,7 +72,7 @@ fn options(arguments: &ExploreArguments) -> Result<ExploreOptions, String> {
         seeds: seeds(&arguments.seeds)?,
         jobs,
         fail_fast: arguments.fail_fast,
-        storage: None,
+        change: None,
     })
 }
 

@@ -4,6 +4,8 @@
 //! Exit status of the commands that judge: 0 pass, 1 violation, 2 usage, 3 harness error, 4 unknown
 //! or not run; over many runs the worst in the order 3, 1, 4, 0.
 
+#[cfg(madsim)]
+mod bugs;
 #[cfg(not(madsim))]
 mod client;
 #[cfg(madsim)]
@@ -45,7 +47,7 @@ const BROKEN_PIPE: i32 = 141;
 #[cfg(madsim)]
 const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " (simulation build)");
 #[cfg(madsim)]
-const COMMANDS: &str = "explore, demo, replay or conformance";
+const COMMANDS: &str = "explore, demo, replay, bugs or conformance";
 #[cfg(not(madsim))]
 const COMMANDS: &str = "lock, storage or client";
 #[cfg(not(madsim))]
@@ -67,6 +69,8 @@ enum Command {
     Demo(DemoArguments),
     /// Run one case again and print its timeline.
     Replay(ReplayArguments),
+    /// Hunt known bugs, and say how many seeds it takes to catch each.
+    Bugs(BugsArguments),
     /// Compare the simulated etcd with recordings of real servers, case by case.
     Conformance(ConformanceArguments),
     /// Put the records of a run's processes into one order: a history.
@@ -148,6 +152,28 @@ struct ReplayArguments {
 }
 
 #[derive(Debug, clap::Args)]
+struct BugsArguments {
+    /// The bug to hunt [default: all of them].
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+    /// Say what each bug is, and hunt none.
+    #[arg(long)]
+    list: bool,
+    /// How many seeds at most in the narrowest profile that has what the bug needs.
+    #[arg(long, default_value_t = 200, value_name = "N")]
+    seeds: u64,
+    /// How many seeds at most in the profile with all families of faults.
+    #[arg(long, default_value_t = 1000, value_name = "N")]
+    all_seeds: u64,
+    /// After how many catches a hunt ends.
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    enough: u64,
+    /// How many runs at a time [default: the number of cores].
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+}
+
+#[derive(Debug, clap::Args)]
 struct ConformanceArguments {
     /// Where the recordings are: all *.json in it and below it.
     #[arg(value_name = "DIR")]
@@ -190,6 +216,7 @@ fn dispatch(command: Command) -> u8 {
         Command::Explore(arguments) => explore::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Bugs(arguments) => bugs::run(&arguments),
         Command::Conformance(arguments) => conformance::run(&arguments),
         Command::Merge(arguments) => merge::merge(&arguments),
         Command::Check(arguments) => merge::check(&arguments),
@@ -222,6 +249,7 @@ fn dispatch(command: Command) -> u8 {
         Command::Explore(_) => "explore",
         Command::Demo(_) => "demo",
         Command::Replay(_) => "replay",
+        Command::Bugs(_) => "bugs",
         Command::Conformance(_) => "conformance",
     };
     usage(format_args!(

@@ -2,7 +2,8 @@
 
 use super::{ReplayArguments, err, failure, out, usage};
 use crate::{
-    case::ReplayToken, explore::run_and_judge, judge::RunClass, report::Timeline, runner::RunError,
+    bug, case::ReplayToken, explore::run_and_judge, judge::RunClass, report::Timeline,
+    runner::RunError,
 };
 
 pub(super) fn run(arguments: &ReplayArguments) -> u8 {
@@ -10,7 +11,11 @@ pub(super) fn run(arguments: &ReplayArguments) -> u8 {
         Ok(token) => token,
         Err(error) => return usage(format_args!("{error}")),
     };
-    let judged = match run_and_judge(&token.case, None) {
+    let change = match bug::change_of(&token.case.options) {
+        Ok(change) => change,
+        Err(error) => return usage(format_args!("{error}")),
+    };
+    let judged = match run_and_judge(&token.case, change.as_ref()) {
         Ok(judged) => judged,
         Err(broken) => match broken.1 {
             RunError::Case(error) => {

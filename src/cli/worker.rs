@@ -22,7 +22,8 @@ use crate::{
     net::TcpListener,
     seed::Seed,
     storage::{self, ClientOptions, GuardKind, Service, ServiceOptions, Store},
-    workload::{self, Ids, Process, TokenKind, Workload},
+    system::{Recipe, TokenKind, own_lock},
+    workload::{self, Ids, Process, Workload},
 };
 
 /// It could not start, or broke.
@@ -127,8 +128,9 @@ async fn client(arguments: &ClientArguments) -> Result<(), String> {
     });
     let journal = open(&common.out)?;
     let stream = Seed(*seed).stream(&format!("client-{number}/{life}"));
+    let kind = if token == "lease" { TokenKind::Lease } else { TokenKind::Revision };
     let process = Process {
-        token: if token == "lease" { TokenKind::Lease } else { TokenKind::Revision },
+        make_lock: own_lock(workload.recipe, kind),
         linger: *linger,
         holdings: 0,
         ..process(common, NodeName::Client(*number), stream, ids, journal)
@@ -169,7 +171,8 @@ fn process(
         storage_url: common.storage.clone(),
         lock: common.lock.clone(),
         domain: "hammer".to_owned(),
-        token: TokenKind::Revision,
+        make_lock: own_lock(Recipe::Mutex, TokenKind::Revision),
+        is_definite: |error| error.definiteness() == storage::Definiteness::Definite,
         linger: Duration::ZERO,
         holdings: 0,
         ids,

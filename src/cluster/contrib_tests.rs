@@ -39,6 +39,7 @@ async fn play(cluster: &Cluster, node: u8, role: Role, version: Version) -> Ende
 fn story(kind: GuardKind, version: Version) -> (Ended, Ended, Ended) {
     let told = sim::run(Seed(1), move || async move {
         let options = ClusterOptions {
+            quirks: Default::default(),
             clients: 2,
             latency: (Duration::from_millis(1), Duration::from_millis(1)),
             storage: Box::new(Store::of_kind(kind)),

@@ -23,6 +23,7 @@ const LATE: Duration = Duration::from_millis(40);
 fn the_deadline_counts_from_the_sending() {
     let (granted, renewed) = sim::run(Seed(1), || async {
         let options = ClusterOptions {
+            quirks: Default::default(),
             clients: 1,
             latency: (Duration::from_millis(1), Duration::from_millis(2)),
             storage: Box::new(Store::of_kind(GuardKind::Monotonic)),

@@ -90,7 +90,7 @@ pub struct Summary {
     /// The seed and run hash of the run that was added last, if it was judged.
     pub last_hash: Option<(Seed, RunHash)>,
     /// Whether the storage was the caller's own: then a token alone does not replay a run.
-    pub own_storage: bool,
+    pub own_parts: bool,
     /// Whether somebody stopped it early.
     pub interrupted: bool,
     /// Whether the scenario is meant to reach the properties (it has faults).
@@ -117,7 +117,7 @@ impl Summary {
             violations: 0,
             failures: Vec::new(),
             last_hash: None,
-            own_storage: false,
+            own_parts: false,
             interrupted: false,
             has_faults,
         }

@@ -12,10 +12,11 @@ use std::{
     time::Duration,
 };
 
-use super::TokenKind;
 use crate::{
     history::{EventKind, Function, HoldingId, NodeName, OpId, Outcome, Reply},
     seed::Stream,
+    storage::StorageError,
+    system::{LockFailure, MakeLock},
     time::Instant,
 };
 
@@ -74,8 +75,10 @@ pub(crate) struct Process {
     pub(crate) lock: String,
     /// What that lock protects, by the storage's name for it.
     pub(crate) domain: String,
-    /// What it sends as the fencing token.
-    pub(crate) token: TokenKind,
+    /// How it locks.
+    pub(crate) make_lock: MakeLock,
+    /// What it takes for a proof that nothing happened.
+    pub(crate) is_definite: fn(&StorageError) -> bool,
     /// The longest time between the check that the lock is held and the write. In simulation that
     /// is a code point at which a fault can stop it; a real process must be there to be stopped.
     pub(crate) linger: Duration,
@@ -101,6 +104,12 @@ impl Process {
     /// The life is over: how often it drew belongs into the run hash.
     pub(crate) fn finish_life(&self) {
         self.witness.life_over(self.stream.draws());
+    }
+
+    /// An error of the storage as this client reads it.
+    pub(crate) fn told(&self, error: StorageError) -> Told {
+        let definite = (self.is_definite)(&error);
+        Told { error, definite }
     }
 
     /// Records the start of an operation.
@@ -139,15 +148,23 @@ pub(crate) trait Definite: std::fmt::Display {
     fn is_definite(&self) -> bool;
 }
 
-impl Definite for crate::concurrency::LockError {
+impl Definite for LockFailure {
     fn is_definite(&self) -> bool {
-        self.definiteness() == crate::concurrency::Definiteness::Definite
+        self.definite
     }
 }
 
-impl Definite for crate::storage::StorageError {
+/// An error of the storage, and what the client takes it for.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub(crate) struct Told {
+    error: StorageError,
+    definite: bool,
+}
+
+impl Definite for Told {
     fn is_definite(&self) -> bool {
-        self.definiteness() == crate::storage::Definiteness::Definite
+        self.definite
     }
 }
 

@@ -8,26 +8,29 @@
 use std::time::Duration;
 
 use super::{
-    Process, TokenKind, Workload,
-    client::{Definite, life},
-    recipe::{Grip, Recipe},
+    Process, Workload,
+    client::{Told, life},
 };
 use crate::{
-    concurrency::{ElectionError, Session, SessionOptions},
     etcd,
     history::{EventKind, Function, HoldingId, OpId, Reply},
     point,
-    storage::{self, ClientOptions, StorageError},
+    storage::{self, ClientOptions},
+    system::{Lock, LockOptions, Recipe},
     time::{self, Instant, sleep},
 };
 
 /// Two keys: a mark per key instead of per domain would let an old holder write the second.
 const KEYS: [&str; 2] = ["key0", "key1"];
 
-pub(super) const LOCK_REGISTER: Workload =
-    Workload { name: "lock_register", keys: &KEYS, client: |p| life(run(p, Recipe::Mutex)) };
+pub(super) const LOCK_REGISTER: Workload = Workload {
+    name: "lock_register",
+    keys: &KEYS,
+    recipe: Recipe::Mutex,
+    client: |process| life(run(process)),
+};
 pub(super) const LEADER_REGISTER: Workload =
-    Workload { name: "leader_register", keys: &KEYS, client: |p| life(run(p, Recipe::Election)) };
+    Workload { name: "leader_register", recipe: Recipe::Election, ..LOCK_REGISTER };
 
 /// Why a holding ended early.
 enum GaveUp {
@@ -39,7 +42,7 @@ enum GaveUp {
     Lock,
 }
 
-async fn run(mut process: Process, recipe: Recipe) {
+async fn run(mut process: Process) {
     let storage_options = ClientOptions {
         attempt_timeout: Duration::from_millis(800),
         give_up_after: Duration::from_millis(2500),
@@ -56,20 +59,20 @@ async fn run(mut process: Process, recipe: Recipe) {
             continue;
         }
         let Some(client) = connect(&mut process).await else { continue };
-        let Some(session) = open_session(&mut process, &client).await else { continue };
+        let Some(mut lock) = open_session(&mut process, client).await else { continue };
         let holdings = process.stream.between(1, 4);
         for _ in 0..holdings {
-            if process.is_stopped() || session.is_done() || left == 0 {
+            if process.is_stopped() || !lock.is_live() || left == 0 {
                 break;
             }
             left -= 1;
-            if hold(&mut process, recipe, &session, &mut storage).await.is_err() {
+            if hold(&mut process, lock.as_mut(), &mut storage).await.is_err() {
                 break;
             }
             let pause = process.stream.duration(ms(20), ms(700));
             sleep(pause).await;
         }
-        close_session(&mut process, &session).await;
+        close_session(&mut process, lock.as_mut()).await;
     }
     process.finish_life();
 }
@@ -91,23 +94,19 @@ async fn connect(process: &mut Process) -> Option<etcd::Client> {
     }
 }
 
-async fn open_session(process: &mut Process, client: &etcd::Client) -> Option<Session> {
+async fn open_session(process: &mut Process, client: etcd::Client) -> Option<Box<dyn Lock>> {
     let ttl_s = process.stream.between(2, 4) as i64;
-    let options = SessionOptions {
-        ttl_s,
-        request_timeout: Duration::from_millis(1000),
-        ..SessionOptions::default()
-    };
+    let options = LockOptions { ttl_s, request_timeout: ms(1000) };
     let opened = process
         .run(
             None,
             Function::OpenSession { ttl_s },
-            async |_| Session::new(client, options).await,
-            |session| Reply::Session { lease: session.lease(), ttl_s: session.ttl_s() },
+            async |_| process.make_lock.open(client, options).await,
+            |lock| Reply::Session { lease: lock.lease(), ttl_s: lock.ttl_s() },
         )
         .await;
     match opened {
-        Ok((_, session)) => Some(session),
+        Ok((_, lock)) => Some(lock),
         Err(_) => {
             sleep(ms(100)).await;
             None
@@ -115,8 +114,8 @@ async fn open_session(process: &mut Process, client: &etcd::Client) -> Option<Se
     }
 }
 
-async fn close_session(process: &mut Process, session: &Session) {
-    let close = async |_| session.close().await;
+async fn close_session(process: &mut Process, lock: &mut dyn Lock) {
+    let close = async |_| lock.close().await;
     // Whatever came of it, the session is not used again; its lease ends by itself.
     let _ = process.run(None, Function::CloseSession, close, |()| Reply::Done).await;
 }
@@ -124,47 +123,38 @@ async fn close_session(process: &mut Process, session: &Session) {
 /// One holding, from the lock to its release.
 async fn hold(
     process: &mut Process,
-    recipe: Recipe,
-    session: &Session,
+    lock: &mut dyn Lock,
     storage: &mut storage::Client,
 ) -> Result<(), GaveUp> {
     let name = process.lock.clone();
-    let grip = Grip::new(recipe, session, &name);
     let holding = process.ids.holding();
     let deadline = Instant::now() + Duration::from_secs(20);
-    let token_of = |grip: &Grip, kind| match kind {
-        TokenKind::Revision => grip.token().map_or(0, |token| token.0),
-        TokenKind::Lease => session.lease(),
-    };
-    let kind = process.token;
     let acquired = process
         .run(
             Some(holding),
             Function::Lock { name: name.clone() },
-            async |_| {
-                grip.acquire(deadline).await?;
-                let key = grip.key().to_owned();
-                Ok::<_, ElectionError>((key, token_of(&grip, kind)))
-            },
-            |(key, token)| Reply::Acquired { key: key.clone(), token: *token },
+            async |_| lock.acquire(&name, deadline).await,
+            |grant| Reply::Acquired { key: grant.key.clone(), token: grant.token },
         )
         .await;
-    let Ok((_, (_, token))) = acquired else { return Err(GaveUp::Lock) };
+    let Ok((_, grant)) = acquired else { return Err(GaveUp::Lock) };
+    // Nothing can come between the acquire and this: a lock may not be given out when it is lost.
+    still_held(process, lock, holding);
     point::reach("client.after_lock").await;
-    let worked = work(process, session, storage, holding, token).await;
+    let worked = work(process, lock, storage, holding, grant.token).await;
     match worked {
         Err(GaveUp::Lost) => {
             process.record(EventKind::LossNoticed { holding });
             return Err(GaveUp::Lost);
         }
-        Err(_) if !session.is_live() => {
+        Err(_) if !lock.is_live() => {
             process.record(EventKind::LossNoticed { holding });
             return Err(GaveUp::Lost);
         }
         Ok(()) | Err(_) => {}
     }
     point::reach("client.before_unlock").await;
-    let unlock = async |_| grip.release().await;
+    let unlock = async |_| lock.release().await;
     let unlocked =
         process.run(Some(holding), Function::Unlock { name }, unlock, |()| Reply::Done).await;
     match (worked, unlocked) {
@@ -176,7 +166,7 @@ async fn hold(
 
 async fn work(
     process: &mut Process,
-    session: &Session,
+    lock: &dyn Lock,
     storage: &mut storage::Client,
     holding: HoldingId,
     token: i64,
@@ -187,7 +177,9 @@ async fn work(
         .run(
             Some(holding),
             enter,
-            async |op: OpId| fenced.enter(KEYS[0], Some(op.0)).await,
+            async |op: OpId| {
+                fenced.enter(KEYS[0], Some(op.0)).await.map_err(|error| process.told(error))
+            },
             |value| Reply::Value(value.clone()),
         )
         .await;
@@ -200,7 +192,7 @@ async fn work(
             Some(entered) => entered,
             None => read(process, &mut fenced, holding, key).await.map_err(|_| GaveUp::Storage)?,
         };
-        if !still_held(process, session, holding) {
+        if !still_held(process, lock, holding) {
             return Err(GaveUp::Lost);
         }
         point::reach("client.before_write").await;
@@ -215,12 +207,12 @@ async fn work(
     Ok(())
 }
 
-/// Asks the session, and records what it said beside the node's own clock. The clock is read first:
+/// Asks the lock, and records what it said beside the node's own clock. The clock is read first:
 /// a process that is stopped between the two has asked no earlier than that.
-fn still_held(process: &Process, session: &Session, holding: HoldingId) -> bool {
+fn still_held(process: &Process, lock: &dyn Lock, holding: HoldingId) -> bool {
     let local_ns = process.witness.local_ns(Instant::now());
-    let held = session.is_live();
-    let deadline_ns = process.witness.local_ns(session.deadline());
+    let held = lock.is_live();
+    let deadline_ns = process.witness.local_ns(lock.deadline());
     process.record(EventKind::Held { holding, held, local_ns, deadline_ns });
     held
 }
@@ -230,9 +222,10 @@ async fn read(
     fenced: &mut storage::Holding<'_>,
     holding: HoldingId,
     key: &str,
-) -> Result<(OpId, Option<String>), StorageError> {
+) -> Result<(OpId, Option<String>), Told> {
     let f = Function::Read { domain: process.domain.clone(), key: key.into() };
-    let read = async |op: OpId| fenced.read(key, Some(op.0)).await;
+    let read =
+        async |op: OpId| fenced.read(key, Some(op.0)).await.map_err(|error| process.told(error));
     process.run(Some(holding), f, read, |value| Reply::Value(value.clone())).await
 }
 
@@ -245,7 +238,7 @@ async fn write(
     key: &str,
     based_on: OpId,
     base: Option<&str>,
-) -> Result<OpId, StorageError> {
+) -> Result<OpId, Told> {
     let count = base.and_then(|value| value.split(':').next()?.parse().ok()).unwrap_or(0u64) + 1;
     let value = format!("{count}:{holding} {key} at {}", time::wall_ms());
     let f = Function::Write {
@@ -254,7 +247,9 @@ async fn write(
         value: value.clone(),
         based_on: Some(based_on),
     };
-    let write = async |op: OpId| fenced.write(key, &value, Some(op.0)).await;
+    let write = async |op: OpId| {
+        fenced.write(key, &value, Some(op.0)).await.map_err(|error| process.told(error))
+    };
     process.run(Some(holding), f, write, |_| Reply::Done).await.map(|(op, _)| op)
 }
 
@@ -265,7 +260,9 @@ pub(crate) async fn final_read(
     key: &str,
 ) -> bool {
     let f = Function::FinalRead { domain: process.domain.clone(), key: key.into() };
-    let read = async |op: OpId| storage.read_unfenced(&process.domain, key, Some(op.0)).await;
-    let done = process.run(None, f, read, |value| Reply::Value(value.clone())).await;
-    done.map_err(|error: StorageError| error.is_definite()).is_ok()
+    let read = async |op: OpId| {
+        let read = storage.read_unfenced(&process.domain, key, Some(op.0)).await;
+        read.map_err(|error| process.told(error))
+    };
+    process.run(None, f, read, |value| Reply::Value(value.clone())).await.is_ok()
 }

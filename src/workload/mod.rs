@@ -6,21 +6,13 @@
 
 mod client;
 mod lock_register;
-mod recipe;
 
 use std::{future::Future, pin::Pin};
 
 pub(crate) use client::{Ids, Process, Witness};
 pub(crate) use lock_register::final_read;
 
-/// What a client sends to the storage as its fencing token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TokenKind {
-    /// The create revision of its owner key: the scheme that holds.
-    Revision,
-    /// The id of its lease: what contrib/lock does.
-    Lease,
-}
+use crate::system::Recipe;
 
 /// A client's whole life on its node: it ends when it is told to stop.
 pub(crate) type Life = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -31,6 +23,8 @@ pub(crate) struct Workload {
     pub(crate) name: &'static str,
     /// The keys that the final reads read.
     pub(crate) keys: &'static [&'static str],
+    /// How its clients lock, unless the system has a lock of its own.
+    pub(crate) recipe: Recipe,
     /// The work of one client process.
     pub(crate) client: fn(Process) -> Life,
 }

@@ -83,6 +83,7 @@ where
     let seed = Seed(seed);
     sim::run(seed, move || async move {
         let options = ClusterOptions {
+            quirks: Default::default(),
             clients: 3,
             latency: (ms(1), ms(5)),
             storage: Box::new(Store::of_kind(GuardKind::Monotonic)),

@@ -1,0 +1,312 @@
+//! A second, plain lock on etcd, of which a bug gets one decision wrong.
+//!
+//! It does what [`crate::concurrency`] does, in the simplest way that holds, with every decision
+//! that somebody got wrong once in a method of [`LockPolicy`]. The policy that changes nothing must
+//! pass the judge: that is tested, or a catch would prove nothing.
+
+mod queue;
+mod session;
+
+use std::{sync::Arc, time::Duration};
+
+use self::session::{Session, within};
+use super::Site;
+use crate::{
+    etcd::{self, SortTarget},
+    point,
+    system::{Grant, LockFailure, LockOptions, LockUnderTest, MakeLock, lock_maker},
+    time::{Instant, sleep},
+};
+
+/// What a lock has seen when it gives out a token.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen {
+    /// The id of the session's lease.
+    pub(crate) lease: i64,
+    /// The revision of the store when the session began.
+    pub(crate) session_revision: i64,
+    /// The create revision of the own key.
+    pub(crate) create_revision: i64,
+    /// The revision in the header of the answer that showed the lock as owned.
+    pub(crate) header_revision: i64,
+    /// How many holdings this session has had, this one included.
+    pub(crate) holdings: i64,
+}
+
+/// The decisions of a lock.
+pub(crate) trait LockPolicy: Send + Sync + 'static {
+    /// From when a renewal counts.
+    fn counts_from(&self, sent: Instant, _answered: Instant) -> Instant {
+        sent
+    }
+
+    /// How long after a lost renewal the next is sent, as parts of 24 of the time to live.
+    fn retries_after(&self) -> u32 {
+        2
+    }
+
+    /// Whether the session is over at its deadline.
+    fn ends_at_deadline(&self) -> bool {
+        true
+    }
+
+    /// Whether an acquire asks the session once more before it says "acquired".
+    fn asks_session_last(&self) -> bool {
+        true
+    }
+
+    /// The lease that the queue key is put with; 0 is none.
+    fn lease_of_key(&self, lease: i64) -> i64 {
+        lease
+    }
+
+    /// By what the first of the queue is found.
+    fn first_by(&self) -> SortTarget {
+        SortTarget::Create
+    }
+
+    /// Whether a client waits for its turn at all.
+    fn waits(&self) -> bool {
+        true
+    }
+
+    /// Whether a waiter whose predecessor is gone looks at its own key before it goes on.
+    fn looks_again(&self) -> bool {
+        true
+    }
+
+    /// Where the watch for the predecessor begins: right behind what was read; `None` is "now".
+    fn watches_from(&self, read: i64) -> Option<i64> {
+        Some(read + 1)
+    }
+
+    /// Whether an acquire that ran out of time takes its key back before it says so, and whether
+    /// that may take longer than the deadline and its bound.
+    fn cleans_up_without_end(&self) -> bool {
+        false
+    }
+
+    /// Whether an acquire that ran out of time says that it was acquired.
+    fn takes_time_out_for_success(&self) -> bool {
+        false
+    }
+
+    /// Whether a key whose release was asked for is taken for a new place in the queue.
+    fn takes_released_key(&self) -> bool {
+        false
+    }
+
+    /// Whether the lock counts as released only when etcd has said so.
+    fn waits_for_release(&self) -> bool {
+        true
+    }
+
+    /// The key that a release deletes, with the create revision that it must have; 0 is any.
+    fn releases<'a>(&self, own: (&'a str, i64), _owner: (&'a str, i64)) -> (&'a str, i64) {
+        own
+    }
+
+    /// The token for the storage.
+    fn token(&self, seen: &Seen) -> i64 {
+        seen.create_revision
+    }
+}
+
+/// How long the clean-up after the deadline may take.
+pub(crate) const CLEAN_UP: Duration = Duration::from_secs(2);
+
+/// A maker of plain locks with this policy.
+pub(crate) fn plain_lock<P: LockPolicy>(
+    policy: impl Fn(Site) -> P + Send + Sync + 'static,
+    site: &Site,
+) -> MakeLock {
+    let policy = Arc::new(policy(site.clone()));
+    lock_maker(move |client, options| PlainLock::with(policy.clone(), client, options))
+}
+
+/// The policy that changes nothing.
+#[cfg(test)]
+pub(crate) struct Right;
+#[cfg(test)]
+impl LockPolicy for Right {}
+
+/// The lock.
+struct PlainLock<P: LockPolicy> {
+    policy: Arc<P>,
+    session: Session<P>,
+    /// The key and its create revision, from the acquire to the release.
+    own: Option<(String, i64)>,
+    /// A release of unknown outcome.
+    retired: Option<(String, i64)>,
+    holdings: i64,
+}
+
+impl<P: LockPolicy> PlainLock<P> {
+    async fn with(
+        policy: Arc<P>,
+        client: etcd::Client,
+        options: LockOptions,
+    ) -> Result<Self, LockFailure> {
+        let session = Session::open(policy.clone(), client, options).await?;
+        Ok(PlainLock { policy, session, own: None, retired: None, holdings: 0 })
+    }
+
+    /// Waits for the turn; gives the own key's create revision and the revision that showed it.
+    async fn wait_for_turn(&mut self, name: &str, key: &str) -> Result<(i64, i64), LockFailure> {
+        if let Some((key, revision)) = self.retired.clone() {
+            if !self.policy.takes_released_key() {
+                self.delete(&key, revision).await?;
+            }
+            self.retired = None;
+        }
+        point::reach("queue.before_enqueue").await;
+        let (revision, mut read) = queue::enqueue(&self.session, self.policy.as_ref(), key).await?;
+        self.own = Some((key.to_owned(), revision));
+        point::reach("queue.after_enqueue").await;
+        if !self.policy.waits() {
+            return Ok((revision, read));
+        }
+        let mut waited = false;
+        loop {
+            if waited && !self.policy.looks_again() {
+                return Ok((revision, read));
+            }
+            let queue = queue::read(&self.session, name, self.policy.first_by()).await?;
+            read = queue.revision;
+            let own = (key.to_owned(), revision);
+            let Some(place) = queue.keys.iter().position(|known| *known == own) else {
+                self.own = None;
+                return Err(LockFailure::definite("the own key is gone"));
+            };
+            let Some((before, _)) = place.checked_sub(1).and_then(|at| queue.keys.get(at)) else {
+                return Ok((revision, read));
+            };
+            let from = self.policy.watches_from(read);
+            point::reach("queue.before_wait").await;
+            queue::wait_for_delete(&self.session, before, key, from).await;
+            point::reach("queue.after_wait").await;
+            waited = true;
+        }
+    }
+
+    /// Deletes this incarnation, until that is certain.
+    async fn delete(&self, key: &str, revision: i64) -> Result<(), LockFailure> {
+        while self.session.is_live() {
+            if queue::delete(&self.session, key, revision).await.is_ok() {
+                return Ok(());
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+        Err(LockFailure::unknown("the session is over, the key goes with it"))
+    }
+
+    /// The deadline has passed: nobody may find the key in the queue any more.
+    async fn clean_up(&mut self) {
+        let Some((key, revision)) = self.own.take() else { return };
+        self.retired = Some((key.clone(), revision));
+        let deleted = if self.policy.cleans_up_without_end() {
+            self.delete(&key, revision).await.is_ok()
+        } else {
+            within(CLEAN_UP, self.delete(&key, revision)).await.is_ok()
+        };
+        if deleted {
+            self.retired = None;
+        }
+    }
+}
+
+impl<P: LockPolicy> LockUnderTest for PlainLock<P> {
+    async fn open(_client: etcd::Client, _options: LockOptions) -> Result<Self, LockFailure> {
+        Err(LockFailure::definite("a plain lock is made with its policy"))
+    }
+
+    fn lease(&self) -> i64 {
+        self.session.lease
+    }
+
+    fn ttl_s(&self) -> i64 {
+        self.session.ttl_s
+    }
+
+    async fn acquire(&mut self, name: &str, deadline: Instant) -> Result<Grant, LockFailure> {
+        let key = format!("{name}/{:x}", self.session.lease);
+        let left = deadline.saturating_duration_since(Instant::now());
+        let policy = self.policy.clone();
+        let turn = match within(left, self.session_turn(name, &key)).await {
+            Ok(turn) => turn,
+            Err(failure) => {
+                let known = self.own.as_ref().map(|(_, revision)| (*revision, *revision));
+                match known.filter(|_| policy.takes_time_out_for_success()) {
+                    Some(turn) if self.session.is_live() => turn,
+                    _ => {
+                        self.clean_up().await;
+                        return Err(failure);
+                    }
+                }
+            }
+        };
+        if policy.asks_session_last() && !self.session.is_live() {
+            self.clean_up().await;
+            return Err(LockFailure::unknown("the session is over"));
+        }
+        self.holdings += 1;
+        let seen = Seen {
+            lease: self.session.lease,
+            session_revision: self.session.revision,
+            create_revision: turn.0,
+            header_revision: turn.1,
+            holdings: self.holdings,
+        };
+        Ok(Grant { key, token: policy.token(&seen) })
+    }
+
+    fn is_live(&self) -> bool {
+        self.session.is_live()
+    }
+
+    fn deadline(&self) -> Instant {
+        self.session.deadline()
+    }
+
+    async fn release(&mut self) -> Result<(), LockFailure> {
+        let Some((key, revision)) = self.own.take() else {
+            return Err(LockFailure::definite("nothing was acquired"));
+        };
+        self.retired = Some((key.clone(), revision));
+        point::reach("mutex.before_unlock").await;
+        let (name, _) = key.rsplit_once('/').unwrap_or((&key, ""));
+        let owner = queue::read(&self.session, name, SortTarget::Create).await;
+        let owner = owner.ok().and_then(|queue| queue.keys.first().cloned());
+        let owner = owner.unwrap_or_else(|| (key.clone(), revision));
+        let (victim, its_revision) = self.policy.releases((&key, revision), (&owner.0, owner.1));
+        if !self.policy.waits_for_release() {
+            let (session, victim) = (self.session.detached(), victim.to_owned());
+            tokio::spawn(async move {
+                sleep(Duration::from_millis(20)).await;
+                // Nobody waits for it, so nobody is told.
+                let _ = queue::delete_with(session, &victim, its_revision).await;
+            });
+            self.retired = None;
+            return Ok(());
+        }
+        within(CLEAN_UP, self.delete(victim, its_revision)).await?;
+        self.retired = None;
+        Ok(())
+    }
+
+    async fn close(&mut self) -> Result<(), LockFailure> {
+        self.session.close().await
+    }
+}
+
+impl<P: LockPolicy> PlainLock<P> {
+    /// Waits for the turn, until the session is over.
+    async fn session_turn(&mut self, name: &str, key: &str) -> Result<(i64, i64), LockFailure> {
+        let over = self.session.over();
+        tokio::select! {
+            biased;
+            turn = self.wait_for_turn(name, key) => turn,
+            () = over => Err(LockFailure::unknown("the session is over")),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What the plain lock asks of etcd.
+
+use std::time::Duration;
+
+use super::{
+    LockPolicy,
+    session::{Session, within},
+};
+use crate::{
+    etcd::{
+        self, Compare, CompareOp, EventType, GetOptions, PutOptions, SortOrder, SortTarget, Txn,
+        TxnOp, TxnOpResponse, WatchOptions,
+    },
+    system::LockFailure,
+    time::sleep,
+};
+
+/// The queue as it was read: keys with their create revisions, the first first.
+pub(super) struct Queue {
+    pub(super) revision: i64,
+    pub(super) keys: Vec<(String, i64)>,
+}
+
+/// Puts the own key, or finds it; its create revision, and the revision of the answer.
+pub(super) async fn enqueue<P: LockPolicy>(
+    session: &Session<P>,
+    policy: &P,
+    key: &str,
+) -> Result<(i64, i64), LockFailure> {
+    let options = PutOptions::new().with_lease(policy.lease_of_key(session.lease));
+    let txn = Txn::new()
+        .when([Compare::create_revision(key, CompareOp::Equal, 0)])
+        .and_then([TxnOp::put(key, "", Some(options)), TxnOp::get(key, None)])
+        .or_else([TxnOp::get(key, None)]);
+    loop {
+        let mut client = session.client.clone();
+        let asked = within(session.request_timeout, async { Ok(client.txn(txn.clone()).await?) });
+        let Ok(reply) = asked.await else {
+            if !session.is_live() {
+                return Err(LockFailure::unknown("the session is over"));
+            }
+            sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        let revision = reply.header().map_or(0, |header| header.revision());
+        let Some(TxnOpResponse::Get(own)) = reply.op_responses().pop() else { continue };
+        if let Some(own) = own.kvs().first() {
+            return Ok((own.create_revision(), revision));
+        }
+    }
+}
+
+/// Reads the queue.
+pub(super) async fn read<P: LockPolicy>(
+    session: &Session<P>,
+    name: &str,
+    by: SortTarget,
+) -> Result<Queue, LockFailure> {
+    let prefix = format!("{name}/");
+    let options = GetOptions::new().with_prefix().with_sort(by, SortOrder::Ascend);
+    loop {
+        let mut client = session.client.clone();
+        let get = async { Ok(client.get(prefix.clone(), Some(options.clone())).await?) };
+        if let Ok(reply) = within(session.request_timeout, get).await {
+            let keys = reply.kvs().iter();
+            return Ok(Queue {
+                revision: reply.header().map_or(0, |header| header.revision()),
+                keys: keys
+                    .map(|kv| (String::from_utf8_lossy(kv.key()).into(), kv.create_revision()))
+                    .collect(),
+            });
+        }
+        if !session.is_live() {
+            return Err(LockFailure::unknown("the session is over"));
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Waits until one of the two keys is deleted, or the watch breaks.
+pub(super) async fn wait_for_delete<P: LockPolicy>(
+    session: &Session<P>,
+    before: &str,
+    own: &str,
+    from: Option<i64>,
+) {
+    let options = from.map(|from| WatchOptions::new().with_start_revision(from));
+    let mut client = session.client.clone();
+    let opened = within(session.request_timeout, async {
+        let mut stream = client.watch(before, options.clone()).await?;
+        stream.watch(own, options).await?;
+        Ok(stream)
+    });
+    let Ok(mut stream) = opened.await else {
+        return sleep(Duration::from_millis(100)).await;
+    };
+    while let Ok(Some(reply)) = stream.message().await {
+        let deleted = |event: &etcd::Event| event.event_type() == EventType::Delete;
+        if reply.canceled() || reply.events().iter().any(deleted) {
+            return;
+        }
+    }
+    sleep(Duration::from_millis(100)).await;
+}
+
+/// Deletes a key if it has this create revision; 0 is any.
+pub(super) async fn delete<P: LockPolicy>(
+    session: &Session<P>,
+    key: &str,
+    revision: i64,
+) -> Result<(), LockFailure> {
+    delete_with(session.detached(), key, revision).await
+}
+
+/// As [`delete`], when the session may be gone.
+pub(super) async fn delete_with(
+    (mut client, limit): (etcd::Client, Duration),
+    key: &str,
+    revision: i64,
+) -> Result<(), LockFailure> {
+    let mut txn = Txn::new();
+    if revision != 0 {
+        txn = txn.when([Compare::create_revision(key, CompareOp::Equal, revision)]);
+    }
+    let txn = txn.and_then([TxnOp::delete(key, None)]);
+    within(limit, async { client.txn(txn).await.map(|_| ()).map_err(Into::into) }).await
+}

@@ -1,0 +1,57 @@
+//! What a run is made of: the storage's state machine, the clients' lock, and how they read
+//! errors.
+//!
+//! A scenario names the crate's own parts; a test of yours, and a known bug, puts another part in
+//! the place of one of them. Everything else, the traffic, the faults, the judge, stays the same.
+//! Both builds have it: a client of a real run is made of the same parts.
+
+mod lock;
+mod own;
+
+use std::{collections::BTreeSet, fmt, sync::Arc};
+
+pub use lock::{Grant, LockFailure, LockOptions, LockUnderTest};
+pub(crate) use lock::{Lock, MakeLock, lock_maker};
+pub(crate) use own::{Recipe, TokenKind, own_lock};
+
+use crate::{
+    etcd::quirk::Quirk,
+    storage::{Definiteness, GuardKind, StateMachine, StorageError, Store},
+};
+
+/// Makes the storage's state machine for a run.
+pub type MakeStorage = Arc<dyn Fn() -> Box<dyn StateMachine> + Send + Sync>;
+
+/// Changes parts of a system before a run.
+pub type Change = Arc<dyn Fn(&mut System) + Send + Sync>;
+
+/// The parts of one run.
+#[derive(Clone)]
+pub struct System {
+    /// The storage.
+    pub(crate) storage: MakeStorage,
+    /// The lock of each client.
+    pub(crate) lock: MakeLock,
+    /// Historic bugs that the etcd member is given back.
+    pub(crate) quirks: BTreeSet<Quirk>,
+    /// Whether a client takes an error of the storage for a proof that nothing happened.
+    pub(crate) is_definite: fn(&StorageError) -> bool,
+}
+
+impl System {
+    /// The crate's own parts.
+    pub(crate) fn own(guard: GuardKind, recipe: Recipe, token: TokenKind) -> Self {
+        System {
+            storage: Arc::new(move || Box::new(Store::of_kind(guard))),
+            lock: own_lock(recipe, token),
+            quirks: BTreeSet::new(),
+            is_definite: |error| error.definiteness() == Definiteness::Definite,
+        }
+    }
+}
+
+impl fmt::Debug for System {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("System").field("quirks", &self.quirks).finish_non_exhaustive()
+    }
+}
