@@ -11,8 +11,12 @@ use leasehold::{
     history::{RowResult, codec},
 };
 
+mod chaos;
 mod mutation;
 mod naive;
+mod naive_lease;
+mod naive_storage;
+mod naive_time;
 mod reached;
 mod story;
 

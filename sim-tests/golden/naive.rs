@@ -160,7 +160,7 @@ fn effective(history: &History, rows: &[(u64, &ApplyRow)], row: &ApplyRow) -> bo
     }
 }
 
-fn survives(history: &History, rows: &[(u64, &ApplyRow)], row: &ApplyRow) -> bool {
+pub fn survives(history: &History, rows: &[(u64, &ApplyRow)], row: &ApplyRow) -> bool {
     let answered = history.events.iter().any(|event| {
         let answer = Boundary::Answer { boot: row.boot, request: row.request };
         event.kind == EventKind::Storage(answer)
@@ -168,5 +168,6 @@ fn survives(history: &History, rows: &[(u64, &ApplyRow)], row: &ApplyRow) -> boo
     let recovered = row.kind == OpKind::Write
         && admitted_of_same_op(rows, row) == 1
         && rows.iter().any(|(_, other)| other.boot > row.boot && read_by_row(other, row));
-    answered || acknowledged(history, row) || recovered
+    let divided = rows.iter().any(|(_, other)| other.tag == row.tag && other.boot != row.boot);
+    answered || acknowledged(history, row) && !divided || recovered
 }

@@ -5,7 +5,7 @@
 
 use leasehold::history::{
     ApplyRow, Boundary, Cause, Commit, Event, EventKind, Function, History, HoldingId, KeyChange,
-    KeyEvent, NodeName, OpId, OpKind, Outcome, Phase, Reply, RowResult,
+    KeyEvent, NodeName, OpId, OpKind, Outcome, Phase, Reply, RequestId, RowResult,
 };
 
 /// A history in the making.
@@ -18,6 +18,8 @@ pub struct Story {
     applied: u64,
     /// Which life of the storage it is.
     pub boot: u32,
+    /// The number of the requests that are applied from now on.
+    pub numbered: Option<RequestId>,
 }
 
 impl Story {
@@ -188,7 +190,7 @@ impl Story {
             request: self.applied,
             index: self.applied,
             domain: String::new(),
-            id: None,
+            id: self.numbered,
             tag: Some(op),
             token,
             kind,

@@ -64,10 +64,11 @@ impl Course {
     }
 
     /// How much of the last `span_ns` on the node's own clock before `end_ns` it ran; none if the
-    /// rate of its clock is not known.
+    /// rate of its clock is not known of all that time.
     pub fn ran(&self, node: NodeName, end_ns: u64, span_ns: u64) -> Option<u64> {
         let states = self.nodes.get(&node)?;
         let after = states.partition_point(|state| state.from_ns <= end_ns);
+        states[..after].last()?.permille?;
         let (mut to_ns, mut left, mut ran) = (end_ns, span_ns, 0);
         for state in states[..after].iter().rev() {
             let permille = u128::from(state.permille?);
@@ -80,7 +81,7 @@ impl Course {
                 break;
             }
         }
-        Some(ran)
+        (left == 0).then_some(ran)
     }
 
     /// The stretches between two moments in which nothing stood between a client and a server:
@@ -161,7 +162,7 @@ impl Pass {
                 }
             }
             EventKind::Fault { index, action: FaultAction::Begin } => {
-                self.faults.insert(*index, (node, at_ns));
+                self.faults.entry(*index).or_insert((node, at_ns));
             }
             EventKind::Fault { index, action: FaultAction::End } => {
                 if let Some((node, from_ns)) = self.faults.remove(index) {

@@ -49,8 +49,9 @@ impl Checker for LeaseSafety {
                         pass.expire(lease.lease, lease.member_ns, event.seq);
                     }
                     LeaseChange::Revoked => {
-                        pass.living.remove(&lease.lease);
-                        pass.ended.insert(lease.lease, event.seq);
+                        if pass.living.remove(&lease.lease).is_some() {
+                            pass.ended.insert(lease.lease, event.seq);
+                        }
                     }
                     LeaseChange::Promoted { extend_ms } => {
                         let extend_ns = extend_ms.saturating_mul(1_000_000);

@@ -50,8 +50,16 @@ impl<'h> Asked<'h> {
 /// Fills in [`Row::effective`] and [`Row::survives`].
 pub(super) fn settle(rows: &mut [Row<'_>], ops: &[Op<'_>], op_rows: &[(usize, usize)]) {
     let mut admitted = vec![0u32; ops.len()];
-    for (op, row) in op_rows {
+    // Whose attempts reached two lives of the storage: which of them the answer came from, its
+    // outcome does not tell.
+    let mut divided = vec![false; ops.len()];
+    for (at, (op, row)) in op_rows.iter().enumerate() {
         admitted[*op] += u32::from(rows[*row].admitted());
+        let before = at.checked_sub(1).map(|before| op_rows[before]);
+        let divides = |(of, before): (usize, usize)| {
+            of == *op && rows[before].row.boot != rows[*row].row.boot
+        };
+        divided[*op] |= before.is_some_and(divides);
     }
     let last_boot = rows.iter().map(|row| row.row.boot).max().unwrap_or(0);
     let told = |row: &Row<'_>| row.op.is_some_and(|op| ops[op].is_ok());
@@ -78,6 +86,7 @@ pub(super) fn settle(rows: &mut [Row<'_>], ops: &[Op<'_>], op_rows: &[(usize, us
         };
         let alone = row.is_write() && admitted == 1;
         let recovered = alone && read > Some(row.row.boot);
-        row.survives = row.answer.is_some() || told || recovered;
+        let answered = told && row.op.is_some_and(|op| !divided[op]);
+        row.survives = row.answer.is_some() || answered || recovered;
     }
 }
