@@ -14,6 +14,7 @@ mod client_driver;
 mod command;
 mod conformance;
 mod contrib_case;
+mod coverage;
 mod demo;
 mod determinism;
 mod fault;

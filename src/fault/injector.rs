@@ -127,21 +127,11 @@ impl Injector {
             return;
         };
         let end = self.began.elapsed() + fault.length();
-        let kills = matches!(fault.kind, FaultKind::PointKill { .. });
-        if kills && self.cluster.is_down(node) {
-            return self.record(index, FaultAction::Skipped("its target was down".into()));
+        if matches!(fault.kind, FaultKind::PointKill { .. }) {
+            return self.dies(node, index, end);
         }
         self.cluster.record(node, EventKind::Point { name: name.to_owned() });
         self.record(index, FaultAction::Begin);
-        if kills {
-            self.cluster.kill(node);
-            let restart = Box::new(move |cluster: &Cluster| {
-                cluster.restart(node);
-                1
-            });
-            self.active.insert((end, index), restart);
-            return;
-        }
         self.cluster.count_pause(node);
         let id = self.cluster.id(node);
         let resume = Box::new(move |cluster: &Cluster| {
@@ -150,6 +140,20 @@ impl Injector {
             waiting
         });
         self.active.insert((end, index), resume);
+    }
+
+    /// A process dies where it stands, and starts anew at the end.
+    fn dies(&mut self, node: NodeName, index: u32, end: Duration) {
+        if self.cluster.is_down(node) {
+            return self.record(index, FaultAction::Skipped("its target was down".into()));
+        }
+        self.record(index, FaultAction::Begin);
+        self.cluster.kill(node);
+        let restart = Box::new(move |cluster: &Cluster| {
+            cluster.restart(node);
+            1
+        });
+        self.active.insert((end, index), restart);
     }
 
     fn record(&self, index: u32, action: FaultAction) {

@@ -23,6 +23,8 @@ mod reset;
 mod revoke;
 mod silent_death;
 mod slow_link;
+#[cfg(test)]
+mod tests;
 mod wall;
 
 pub(crate) use generate::{PlanShape, draw_plan};
