@@ -17,10 +17,9 @@ mod lane;
 mod mark;
 mod record;
 mod scene;
+mod sentence;
 mod story;
 mod table;
-#[cfg(test)]
-mod tests;
 
 use std::collections::BTreeMap;
 

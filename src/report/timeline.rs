@@ -75,7 +75,8 @@ impl<'a> Timeline<'a> {
         let window = self.window.then(|| Scope::new(index, &self.evidence));
         let shown = |event: &&Event| {
             self.evidence.contains(&event.seq)
-                || window::interesting(event) && window.as_ref().is_none_or(|w| w.shows(index, event))
+                || window::interesting(event)
+                    && window.as_ref().is_none_or(|w| w.shows(index, event))
         };
         self.history.events.iter().filter(shown).collect()
     }

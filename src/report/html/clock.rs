@@ -13,7 +13,7 @@ const DRIFT_NS_MIN: i128 = 20_000_000;
 
 /// The bars of a node's clock, where it ran at another rate than true time.
 pub(super) fn bars(scene: &Scene<'_>, node: NodeName) -> Vec<Bar> {
-    let mut bars: Vec<Bar> = Vec::new();
+    let mut stretches: Vec<Stretch> = Vec::new();
     let mut last: Option<(u64, u64)> = None;
     for event in scene.index.history.events.iter().filter(|event| event.node == node) {
         let local_ns = match &event.kind {
@@ -31,9 +31,13 @@ pub(super) fn bars(scene: &Scene<'_>, node: NodeName) -> Vec<Bar> {
             let passed = i128::from(event.at_ns) - i128::from(at_ns);
             let shown = i128::from(local_ns) - i128::from(before_ns);
             let drift = shown - passed;
+            let next = Stretch { from_ns: at_ns, passed, shown, seq: event.seq };
             // Off by a twentieth at least: less is the grain of the readings.
             if drift.abs() >= DRIFT_NS_MIN && drift.abs() * 20 >= passed {
-                bars.push(bar((at_ns, event.at_ns), passed, shown, event.seq));
+                match stretches.last_mut().filter(|before| before.goes_on_as(&next)) {
+                    Some(before) => before.take_in(&next),
+                    None => stretches.push(next),
+                }
             } else if passed < DRIFT_NS_MIN {
                 // Too close to tell: the next reading is compared with the earlier one.
                 continue;
@@ -41,11 +45,38 @@ pub(super) fn bars(scene: &Scene<'_>, node: NodeName) -> Vec<Bar> {
         }
         last = Some((event.at_ns, local_ns));
     }
-    bars
+    stretches.into_iter().map(bar).collect()
 }
 
-fn bar((from_ns, to_ns): (u64, u64), passed: i128, shown: i128, seq: u64) -> Bar {
+/// A time in which a clock ran at one rate.
+struct Stretch {
+    from_ns: u64,
+    /// How much true time passed, in nanoseconds.
+    passed: i128,
+    /// How much the clock showed of it.
+    shown: i128,
+    /// `seq` of the reading that ended it.
+    seq: u64,
+}
+
+impl Stretch {
+    /// Whether the next one follows at about the same rate, to a tenth.
+    fn goes_on_as(&self, next: &Stretch) -> bool {
+        let (a, b) = (self.shown * next.passed, next.shown * self.passed);
+        i128::from(self.from_ns) + self.passed == i128::from(next.from_ns)
+            && (a - b).abs() * 10 <= a.abs().max(b.abs())
+    }
+
+    fn take_in(&mut self, next: &Stretch) {
+        self.passed += next.passed;
+        self.shown += next.shown;
+        self.seq = next.seq;
+    }
+}
+
+fn bar(Stretch { from_ns, passed, shown, seq }: Stretch) -> Bar {
     let ms = |ns: i128| ns / 1_000_000;
+    let to_ns = from_ns.saturating_add(u64::try_from(passed).unwrap_or(0));
     let drift_ms = ms(shown - passed);
     let rate = if passed > 0 { shown * 100 / passed } else { 0 };
     let label = format!("×{}.{:02}", rate / 100, rate.rem_euclid(100));

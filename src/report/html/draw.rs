@@ -16,7 +16,16 @@ pub(super) fn timeline(scene: &Scene<'_>) -> String {
     let lanes = lane::lanes(scene);
     let (from, to) = scene.window;
     let mut out = String::new();
-    out.push_str("<section id=\"timeline\" aria-label=\"Timeline\">\n<h2>Timeline</h2>\n");
+    let (total, shown) = (scene.index.history.events.len(), scene.kept.len());
+    let note = match shown < total {
+        true => format!(
+            " <span class=\"note\">showing {shown} of {total} events, those nearest to \
+                         the evidence</span>"
+        ),
+        false => String::new(),
+    };
+    let _ =
+        writeln!(out, "<section id=\"timeline\" aria-label=\"Timeline\">\n<h2>Timeline{note}</h2>");
     out.push_str(&toolbar());
     let _ = writeln!(
         out,
@@ -132,10 +141,7 @@ fn axis(scene: &Scene<'_>) -> String {
 }
 
 fn draw_lane(out: &mut String, scene: &Scene<'_>, lane: &Lane) {
-    let name = match lane.node {
-        crate::history::NodeName::Nemesis => "run".to_owned(),
-        node => node.to_string(),
-    };
+    let name = lane::title(lane.node);
     let tint = lane::tint(lane.node);
     let _ = writeln!(
         out,
@@ -232,9 +238,11 @@ fn off(scene: &Scene<'_>, from_ns: u64, to_ns: u64) -> &'static str {
 fn legend(scene: &Scene<'_>) -> String {
     let mut out = "<details id=\"legend\" open><summary>Legend</summary><ul>".to_owned();
     for (look, meaning) in mark::LEGEND {
-        let _ = write!(out, "<li><i class=\"m {look}\"></i>{meaning}</li>");
+        let _ = write!(out, "<li><i class=\"m {look}\"></i><span>{meaning}</span></li>");
     }
-    out.push_str("<li><i class=\"m write evidence\"><b>1</b></i>a step of the story</li>");
+    out.push_str(
+        "<li><i class=\"m write evidence\"><b>1</b></i><span>a step of the story</span></li>",
+    );
     let bars = [
         ("tenure c0", "owner of the lock, by the commit log"),
         ("belief c0", "what a client believes"),
@@ -245,7 +253,7 @@ fn legend(scene: &Scene<'_>) -> String {
         ("down", "no process"),
     ];
     for (look, meaning) in bars {
-        let _ = write!(out, "<li><i class=\"bar sample {look}\"></i>{meaning}</li>");
+        let _ = write!(out, "<li><i class=\"bar sample {look}\"></i><span>{meaning}</span></li>");
     }
     let mut families: Vec<(&str, &str)> =
         scene.spans.keys().map(|index| super::fault::family(scene, *index)).collect();
@@ -254,7 +262,7 @@ fn legend(scene: &Scene<'_>) -> String {
     for (family, colour) in families {
         let _ = write!(
             out,
-            "<li><i class=\"bar sample fault\" style=\"--c:{}\"></i>fault: {}</li>",
+            "<li><i class=\"bar sample fault\" style=\"--c:{}\"></i><span>fault: {}</span></li>",
             escape::whole(colour),
             escape::text(family)
         );

@@ -62,7 +62,8 @@ pub(super) fn outcome(span: Option<&Span>) -> String {
         None => "not begun in this run".to_owned(),
         Some(Span { skipped: Some(why), .. }) => format!("not applied: {why}"),
         Some(Span { effect: Some(0), .. }) => "had no effect".to_owned(),
-        Some(Span { effect: Some(count), .. }) => format!("took effect, count {count}"),
+        Some(Span { effect: Some(1), .. }) => "had 1 effect".to_owned(),
+        Some(Span { effect: Some(count), .. }) => format!("had {count} effects"),
         Some(_) => "applied".to_owned(),
     }
 }

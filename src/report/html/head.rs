@@ -8,7 +8,8 @@ use super::{Page, escape, fault, scene::Scene};
 
 /// The title of the document.
 pub(super) fn title(page: &Page<'_>) -> String {
-    let run = page.facts.first().map_or_else(String::new, |(name, value)| format!(", {name} {value}"));
+    let run =
+        page.facts.first().map_or_else(String::new, |(name, value)| format!(", {name} {value}"));
     match page.finding.verdict.violation() {
         Some(violation) => format!("{}: {}{run}", page.finding.checker, violation.rule),
         None => format!("{}: {}{run}", page.finding.checker, word(&page.finding.verdict)),
@@ -130,7 +131,9 @@ pub(super) fn plan(scene: &Scene<'_>) -> String {
             None => "a fault; the plan is not part of the history".to_owned(),
         };
         let link = match span {
-            Some(span) => format!("<a href=\"#fault-{index}\" data-go=\"{}\">F{index}</a>", span.begin),
+            Some(span) => {
+                format!("<a href=\"#fault-{index}\" data-go=\"{}\">F{index}</a>", span.begin)
+            }
             None => format!("F{index}"),
         };
         let idle = span.is_none_or(|span| span.skipped.is_some() || span.effect == Some(0));

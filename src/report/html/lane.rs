@@ -17,16 +17,31 @@ use super::{
 
 /// All lanes, from the run itself down to the storage.
 pub(super) fn lanes(scene: &Scene<'_>) -> Vec<Lane> {
-    let nodes = scene.nodes();
-    let (storage, others): (Vec<_>, Vec<_>) =
-        nodes.into_iter().partition(|node| *node == NodeName::Storage);
-    let mut lanes: Vec<Lane> =
-        others.into_iter().chain(storage).map(|node| lane(scene, node)).collect();
+    let place = |node: &NodeName| match node {
+        NodeName::Nemesis => 0,
+        NodeName::Etcd(_) => 1,
+        NodeName::Client(0) => 4,
+        NodeName::Client(_) => 2,
+        NodeName::Storage => 3,
+    };
+    let mut nodes: Vec<NodeName> = scene.nodes().into_iter().collect();
+    nodes.sort_by_key(place);
+    let mut lanes: Vec<Lane> = nodes.into_iter().map(|node| lane(scene, node)).collect();
     place_marks(scene, &mut lanes);
     for lane in &mut lanes {
         lane.tracks.retain(|track| !track.is_empty());
     }
     lanes
+}
+
+/// The name of a lane. The injector's shows the run itself; the client without a number is the one
+/// that reads the final state.
+pub(super) fn title(node: NodeName) -> String {
+    match node {
+        NodeName::Nemesis => "run".to_owned(),
+        NodeName::Client(0) => "reader".to_owned(),
+        node => node.to_string(),
+    }
 }
 
 fn lane(scene: &Scene<'_>, node: NodeName) -> Lane {
@@ -47,7 +62,7 @@ fn lane(scene: &Scene<'_>, node: NodeName) -> Lane {
     };
     shades.extend(downs(scene, node));
     let mut tracks = match node {
-        NodeName::Nemesis => vec![phases(scene)],
+        NodeName::Nemesis => vec![phases(scene), left_out(scene)],
         NodeName::Etcd(_) => record::owners(scene, node),
         NodeName::Client(_) => vec![beliefs(scene, node), ops(scene, node)],
         NodeName::Storage => record::marks(scene),
@@ -66,8 +81,8 @@ fn place_marks(scene: &Scene<'_>, lanes: &mut [Lane]) {
         let (look, label) = match &event.kind {
             EventKind::Apply(row) => {
                 let op = row.tag.and_then(|tag| scene.index.op(crate::history::OpId(tag)));
-                let from = op.map(|op| scene.index.ops[op].node.to_string());
-                ("rows", from.unwrap_or_else(|| "of nobody known".to_owned()))
+                let from = op.map(|op| title(scene.index.ops[op].node));
+                ("rows", from.map_or_else(|| "from nobody".to_owned(), |n| format!("from {n}")))
             }
             EventKind::Commit(_) => ("marks", "commits".to_owned()),
             EventKind::Lease(_) => ("marks", "leases".to_owned()),
@@ -113,6 +128,28 @@ fn phases(scene: &Scene<'_>) -> Track {
             event: Some(event.seq),
             ..Bar::default()
         });
+    }
+    track
+}
+
+/// Where events are not drawn, so that an empty stretch is not taken for a quiet one.
+fn left_out(scene: &Scene<'_>) -> Track {
+    let mut track = Track::new("omitted", "not drawn");
+    let total = scene.index.history.events.len() as u64;
+    let mut next = 0;
+    for seq in scene.kept.iter().copied().chain([total]) {
+        let count = seq.saturating_sub(next);
+        if count > 0 {
+            track.bars.push(Bar {
+                from_ns: scene.at_ns(next),
+                to_ns: scene.at_ns(seq),
+                look: "left-out".to_owned(),
+                label: format!("{count} events left out"),
+                title: format!("{count} events are neither drawn nor listed"),
+                ..Bar::default()
+            });
+        }
+        next = seq + 1;
     }
     track
 }
@@ -234,7 +271,7 @@ fn verb(f: &Function) -> (&'static str, String) {
 /// The class of a client's own tint: six of them, taken in turn.
 pub(super) fn tint(node: NodeName) -> String {
     match node {
-        NodeName::Client(n) => format!("c{}", (n.max(1) - 1) % 6),
+        NodeName::Client(n @ 1..) => format!("c{}", (n - 1) % 6),
         _ => "c-none".to_owned(),
     }
 }

@@ -75,17 +75,17 @@
 
   // Brings a time into view; as near as the first window, if it was farther off.
   function go(seq) {
-    const marks = chart.querySelectorAll(`[data-e="${seq}"]:not(.pin)`);
-    const target = $(`m${seq}`) || marks[0];
-    if (!target) return false;
-    const at = number(target, "--a");
+    const target = $(`m${seq}`) || chart.querySelector(`[data-e="${seq}"]:not(.pin)`);
+    data ??= JSON.parse($("data").textContent);
+    if (!target && !data[seq]) return false;
+    const at = target ? number(target, "--a") : data[seq].at_ns / 1e9;
     if (at < view.from + view.span * 0.03 || at > view.from + view.span * 0.97) {
       show(at - view.span / 2, view.span);
     }
-    target.classList.remove("flash");
-    void target.offsetWidth;
-    target.classList.add("flash");
-    tell(target);
+    tell(seq, target);
+    target?.classList.remove("flash");
+    void target?.offsetWidth;
+    target?.classList.add("flash");
     locked = true;
     return true;
   }
@@ -101,13 +101,12 @@
     return rows;
   }
 
-  function tell(element) {
+  function tell(seq, element) {
     data ??= JSON.parse($("data").textContent);
-    const seq = element.dataset.e;
     const event = seq === undefined ? undefined : data[seq];
     const line = document.createElement("p");
     line.className = "line";
-    line.textContent = element.title;
+    line.textContent = element ? element.title : $(`e${seq}`).cells[3].textContent;
     const list = document.createElement("dl");
     for (const [name, value] of event ? flat(event, "", []) : []) {
       const row = document.createElement("div");
@@ -119,17 +118,17 @@
     }
     $("details").replaceChildren(line, list);
     for (const chosen of chart.querySelectorAll(".chosen")) chosen.classList.remove("chosen");
-    element.classList.add("chosen");
+    element?.classList.add("chosen");
   }
 
   const pointed = (event) => event.target.closest?.("#chart [data-e], #chart .bar[title]");
   chart.addEventListener("mouseover", (event) => {
     const element = pointed(event);
-    if (element && !locked && !drag) tell(element);
+    if (element && !locked && !drag) tell(element.dataset.e, element);
   });
   chart.addEventListener("focusin", (event) => {
     const element = pointed(event);
-    if (element) tell(element);
+    if (element) tell(element.dataset.e, element);
   });
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("[data-go]");
@@ -144,7 +143,7 @@
     const element = pointed(event);
     if (element) {
       event.preventDefault();
-      tell(element);
+      tell(element.dataset.e, element);
     }
     locked = Boolean(element);
   });

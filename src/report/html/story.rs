@@ -2,12 +2,11 @@
 
 use std::fmt::Write;
 
-use crate::history::EventKind;
-
 use super::{
     escape, lane, mark,
     record::{self, MarkSpan},
     scene::Scene,
+    sentence,
 };
 
 /// The numbered list; nothing if there is no evidence.
@@ -38,40 +37,16 @@ pub(super) fn story(scene: &Scene<'_>) -> String {
              <span class=\"number\">{number}</span>\
              <span class=\"when\">{}{passed}</span> \
              <span class=\"where\"><i class=\"m {look}\"></i>{}</span> \
-             <span class=\"what\">{}{}{class}</span></a>\
+             <span class=\"what\">{}{class}</span></a>\
              <p class=\"state\">{}</p></li>",
             escape::seconds(event.at_ns),
             event.node,
-            escape::text(&scene.words(event)),
-            escape::text(&holding(scene, event.seq)),
+            escape::text(&sentence::sentence(scene, &holders, event)),
             state(scene, &holders, &marks, *seq)
         );
     }
     out.push_str("</ol></section>\n");
     out
-}
-
-/// Whose doing an event is, where its words do not say it.
-fn holding(scene: &Scene<'_>, seq: u64) -> String {
-    let index = &scene.index;
-    let of = match scene.event(seq).map(|event| &event.kind) {
-        Some(EventKind::Commit(_)) => {
-            let created = index.incarnations.iter().position(|i| i.created == seq);
-            let ended = || {
-                let ends = |at: &crate::checker::index::Incarnation<'_>| {
-                    at.ended.is_some_and(|end| end.seq == seq)
-                };
-                index.incarnations.iter().position(ends)
-            };
-            let incarnation = created.or_else(ended);
-            index.holdings.iter().position(|h| incarnation.is_some() && h.incarnation == incarnation)
-        }
-        Some(EventKind::Apply(_)) => {
-            index.rows.iter().find(|row| row.seq == seq).and_then(|row| row.holding)
-        }
-        _ => None,
-    };
-    of.map_or_else(String::new, |of| format!(" · {}", index.describe_holding(of)))
 }
 
 /// Who owned the lock, who believed so, and the mark, just after an event.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{escape, scene::Scene};
+use super::{escape, mark, scene::Scene};
 
 /// Events whose JSON is longer than this are shown in the table only.
 const DATA_MAX: usize = 4_000;
@@ -28,11 +28,13 @@ pub(super) fn table(scene: &Scene<'_>) -> String {
         let class = class.map_or_else(String::new, |class| {
             format!(" <span class=\"chip {}\">{}</span>", class.name(), class.name())
         });
+        let drawn = mark::look(scene, event).is_some();
+        let place = if drawn { format!("m{}", event.seq) } else { "timeline".to_owned() };
         let step = scene.step(event.seq);
         let number = step.map_or_else(String::new, |step| format!(" <b>{step}</b>"));
         let _ = writeln!(
             out,
-            "<tr id=\"e{seq}\"{}><td><a href=\"#m{seq}\" data-go=\"{seq}\">{seq}</a>{number}</td>\
+            "<tr id=\"e{seq}\"{}><td><a href=\"#{place}\" data-go=\"{seq}\">{seq}</a>{number}</td>\
              <td>{}</td><td>{}</td><td>{}{class}</td></tr>",
             if step.is_some() { " class=\"evidence\"" } else { "" },
             escape::seconds(event.at_ns),
