@@ -18,7 +18,6 @@ pub(super) fn bars(scene: &Scene<'_>, node: NodeName) -> Vec<Bar> {
     for event in scene.index.history.events.iter().filter(|event| event.node == node) {
         let local_ns = match &event.kind {
             EventKind::Held { local_ns, .. } => *local_ns,
-            EventKind::Commit(commit) => commit.member_ns,
             EventKind::Lease(lease) => lease.member_ns,
             // A new process may have a new clock.
             EventKind::Killed | EventKind::Restarted => {
@@ -31,6 +30,11 @@ pub(super) fn bars(scene: &Scene<'_>, node: NodeName) -> Vec<Bar> {
             let passed = i128::from(event.at_ns) - i128::from(at_ns);
             let shown = i128::from(local_ns) - i128::from(before_ns);
             let drift = shown - passed;
+            if shown < 0 {
+                // It went back: another clock, or none at all.
+                last = Some((event.at_ns, local_ns));
+                continue;
+            }
             let next = Stretch { from_ns: at_ns, passed, shown, seq: event.seq };
             // Off by a twentieth at least: less is the grain of the readings.
             if drift.abs() >= DRIFT_NS_MIN && drift.abs() * 20 >= passed {

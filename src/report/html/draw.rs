@@ -162,12 +162,19 @@ fn draw_lane(out: &mut String, scene: &Scene<'_>, lane: &Lane) {
 
 fn draw_track(out: &mut String, scene: &Scene<'_>, track: &Track) {
     let rows = track.stacked();
+    // Most of the time there is nothing on these: then they take no room.
+    let sparse = ["faults", "clocks", "omitted"].contains(&track.look);
+    let bars = track.bars.iter().map(|bar| (bar.from_ns, bar.to_ns));
+    let mut times = bars.chain(track.marks.iter().map(|mark| (mark.at_ns, mark.at_ns)));
+    let idle = sparse && times.all(|(from_ns, to_ns)| !off(scene, from_ns, to_ns).is_empty());
     let height = rows.iter().max().map_or(1, |row| row + 1);
     let _ = write!(
         out,
-        "<div class=\"row track {}\" style=\"--rows:{height}\"><span class=\"name\" \
+        "<div class=\"row track {}{}{}\" style=\"--rows:{height}\"><span class=\"name\" \
          title=\"{}\">{}</span><div class=\"plot\">",
         track.look,
+        if sparse { " sparse" } else { "" },
+        if idle { " off" } else { "" },
         escape::text(&track.label),
         escape::text(&track.label)
     );
@@ -183,9 +190,10 @@ fn draw_track(out: &mut String, scene: &Scene<'_>, track: &Track) {
 fn draw_bar(out: &mut String, scene: &Scene<'_>, bar: &Bar, row: usize) {
     let _ = write!(
         out,
-        "<a class=\"t bar {}{}\" style=\"--a:{};--b:{}",
+        "<a class=\"t bar {}{}{}\" style=\"--a:{};--b:{}",
         bar.look,
         off(scene, bar.from_ns, bar.to_ns),
+        tiny(scene, bar),
         escape::position(bar.from_ns),
         escape::position(bar.to_ns)
     );
@@ -214,7 +222,7 @@ fn draw_mark(out: &mut String, scene: &Scene<'_>, mark: &Mark) {
     let _ = writeln!(
         out,
         "<a class=\"t m {}{}{}\" id=\"m{seq}\" data-e=\"{seq}\" href=\"#e{seq}\" {} \
-         title=\"{} at {}&#10;{}\">{number}</a>",
+         title=\"#{} at {}&#10;{}\">{number}</a>",
         mark.look,
         if step.is_some() { " evidence" } else { "" },
         off(scene, mark.at_ns, mark.at_ns),
@@ -233,6 +241,13 @@ fn at(at_ns: u64) -> String {
 fn off(scene: &Scene<'_>, from_ns: u64, to_ns: u64) -> &'static str {
     let (from, to) = scene.window;
     if to_ns < from || from_ns > to { " off" } else { "" }
+}
+
+/// A bar that is too short for its label in the first window, on a usual screen.
+fn tiny(scene: &Scene<'_>, bar: &Bar) -> &'static str {
+    let (from, to) = scene.window;
+    let seen = bar.to_ns.min(to).saturating_sub(bar.from_ns.max(from));
+    if seen < (to - from) / 35 { " tiny" } else { "" }
 }
 
 fn legend(scene: &Scene<'_>) -> String {

@@ -99,7 +99,11 @@ pub(super) fn bands(scene: &Scene<'_>, node: NodeName) -> Vec<Bar> {
         bands.push(Bar {
             from_ns,
             to_ns,
-            look: if skipped { "fault skipped".to_owned() } else { "fault".to_owned() },
+            look: match (skipped, to_ns - from_ns) {
+                (true, _) => "fault skipped".to_owned(),
+                (false, 0) => "fault instant".to_owned(),
+                (false, _) => "fault".to_owned(),
+            },
             label: format!("F{index} {family}"),
             title: format!("F{index} {sentence}\n{times}; {}", outcome(Some(span))),
             colour: Some(colour.to_owned()),

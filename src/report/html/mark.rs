@@ -3,7 +3,7 @@
 //! The one place that decides this. An event kind that has no row here has no shape of its own; if
 //! it is evidence, it gets the plain one, so a new kind is never lost.
 
-use crate::history::{ApplyRow, Cause, Event, EventKind, LeaseChange, OpKind, RowResult};
+use crate::history::{ApplyRow, Event, EventKind, KeyChange, LeaseChange, OpKind, RowResult};
 
 use super::scene::{Mark, Scene};
 
@@ -38,10 +38,10 @@ pub(super) fn look(scene: &Scene<'_>, event: &Event) -> Option<&'static str> {
             Some(class) => class.name(),
             None => of_row(row),
         },
-        EventKind::Commit(commit) => match commit.cause {
-            Cause::Delete | Cause::Revoke(_) | Cause::Expiry(_) => "gone",
-            _ => "commit",
-        },
+        EventKind::Commit(commit) => {
+            let came = commit.events.iter().any(|event| event.change == KeyChange::Put);
+            if came { "commit" } else { "gone" }
+        }
         EventKind::Lease(lease) => match lease.change {
             LeaseChange::Granted { .. } => "granted",
             LeaseChange::Renewed => "renewed",

@@ -77,9 +77,11 @@ fn rank(row: &Row<'_>) -> Option<i64> {
 /// The storage's tracks: a mark for each domain.
 pub(super) fn marks(scene: &Scene<'_>) -> Vec<Track> {
     let mut tracks: BTreeMap<&str, Track> = BTreeMap::new();
-    for span in mark_spans(scene).iter().filter(|span| scene.touches(span.from, span.to)) {
+    let spans = mark_spans(scene);
+    let alone = spans.iter().all(|span| span.domain == spans[0].domain);
+    for span in spans.iter().filter(|span| scene.touches(span.from, span.to)) {
         let label = match span.domain {
-            "" => "mark".to_owned(),
+            _ if alone => "mark".to_owned(),
             domain => format!("mark of {domain}"),
         };
         let by = span.by.map_or_else(String::new, |by| format!(", raised by {by}"));
@@ -110,9 +112,11 @@ pub(super) fn owners(scene: &Scene<'_>, node: NodeName) -> Vec<Track> {
     }
     let holders = lane::holders(scene);
     let locks = scene.index.locks.iter().filter(|lock| lock.named);
+    let alone = locks.clone().count() == 1;
     locks
         .map(|lock| {
-            let mut track = Track::new("tenures", format!("owner of {}", lock.name));
+            let label = if alone { "owner".to_owned() } else { format!("owner of {}", lock.name) };
+            let mut track = Track::new("tenures", label);
             for (at, change) in lock.owners.iter().enumerate() {
                 let to = lock.owners.get(at + 1).map_or(u64::MAX, |next| next.seq);
                 track.bars.extend(tenure(scene, &holders, change, to));

@@ -13,24 +13,44 @@
   const number = (element, name) => parseFloat(element.style.getPropertyValue(name));
   const timed = [...chart.querySelectorAll(".t:not(.tick-label)")].map((element) => {
     const from = number(element, "--a"), to = number(element, "--b");
-    return { element, from, to: Number.isNaN(to) ? from : to };
+    return {
+      element, from, to: Number.isNaN(to) ? from : to, bar: element.classList.contains("bar"),
+      off: element.classList.contains("off"), tiny: element.classList.contains("tiny"),
+    };
   });
+  const sparse = [...chart.querySelectorAll(".sparse")];
   const pins = [...chart.querySelectorAll(".pin")];
   const plot = $("axis");
   let data = null;
   let view = { ...first };
   let step = -1;
   let locked = false;
+  let waiting = 0;
 
   function show(from, span) {
     span = Math.min(Math.max(span, 0.0005), Math.max(end * 1.04, first.span));
     from = Math.min(Math.max(from, -0.02 * end), Math.max(end * 1.02 - span, first.from));
     view = { from, span };
+    if (!waiting) waiting = requestAnimationFrame(draw);
+  }
+
+  // At most once a frame, however many events the wheel sends.
+  function draw() {
+    waiting = 0;
+    const { from, span } = view;
     chart.style.setProperty("--from", from);
     chart.style.setProperty("--span", span);
     const until = from + span;
+    const narrow = (span * 30) / Math.max(plot.clientWidth, 200);
     for (const item of timed) {
-      item.element.classList.toggle("off", item.to < from || item.from > until);
+      const off = item.to < from || item.from > until;
+      if (off !== item.off) item.element.classList.toggle("off", item.off = off);
+      if (off || !item.bar) continue;
+      const tiny = Math.min(item.to, until) - Math.max(item.from, from) < narrow;
+      if (tiny !== item.tiny) item.element.classList.toggle("tiny", item.tiny = tiny);
+    }
+    for (const track of sparse) {
+      track.classList.toggle("off", !track.querySelector(".t:not(.off)"));
     }
     const box = $("window").style;
     box.left = `${(Math.max(from, 0) / end) * 100}%`;
@@ -62,7 +82,7 @@
     for (const pin of pins.filter((pin) => !pin.classList.contains("off"))) {
       const x = ((number(pin, "--a") - view.from) / view.span) * plot.clientWidth;
       let at = right.findIndex((edge) => edge < x - 10);
-      if (at < 0) at = right.length;
+      if (at < 0) at = Math.min(right.length, 3);
       right[at] = x + 10;
       pin.style.setProperty("--level", at);
     }
@@ -117,6 +137,7 @@
       list.append(row);
     }
     $("details").replaceChildren(line, list);
+    $("details").className = "filled";
     for (const chosen of chart.querySelectorAll(".chosen")) chosen.classList.remove("chosen");
     element?.classList.add("chosen");
   }
@@ -213,7 +234,7 @@
     }
   });
   window.addEventListener("resize", () => show(view.from, view.span));
-  show(view.from, view.span);
+  draw();
 
   const filter = $("filter");
   filter?.addEventListener("input", () => {

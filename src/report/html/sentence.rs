@@ -76,7 +76,7 @@ fn committed(
             told.push(format!("{} loses its place in {lock}: {why}; {next}", who(at)));
         }
     }
-    (!told.is_empty()).then(|| format!("{} (revision {})", told.join("; "), commit.revision))
+    (!told.is_empty()).then(|| told.join("; "))
 }
 
 fn rank(incarnation: &Incarnation<'_>) -> i64 {

@@ -37,8 +37,8 @@ pub(super) fn story(scene: &Scene<'_>) -> String {
              <span class=\"number\">{number}</span>\
              <span class=\"when\">{}{passed}</span> \
              <span class=\"where\"><i class=\"m {look}\"></i>{}</span> \
-             <span class=\"what\">{}{class}</span></a>\
-             <p class=\"state\">{}</p></li>",
+             <span class=\"what\">{}{class}</span> \
+             <span class=\"state\">{}</span></a></li>",
             escape::seconds(event.at_ns),
             event.node,
             escape::text(&sentence::sentence(scene, &holders, event)),
