@@ -245,3 +245,27 @@ fn a_long_history_is_capped() {
     assert!(page.with_class("left-out").count() >= 1, "the gap is not drawn");
     assert!(html.len() < 4_000_000, "{} bytes", html.len());
 }
+
+/// A clock at half of true time is one bar that says so, measured from the readings alone; what a
+/// clock does at its right rate is no bar.
+#[test]
+fn a_clock_that_runs_wrong_is_seen() {
+    let text = include_str!("histories/no-stale-write/stale-read-admitted.bad.jsonl");
+    let mut history = codec::decode(text).expect("a history");
+    let last = history.events.last().expect("events").at_ns;
+    for n in 0..9 {
+        let (seq, at_ns) = (history.events.len() as u64, last + n * 100_000_000);
+        // Right, then half as fast, then right again.
+        let member_ns =
+            (n.min(3) + n.saturating_sub(6)) * 100_000_000 + (n.clamp(3, 6) - 3) * 50_000_000;
+        let change = leasehold::history::LeaseChange::Renewed;
+        let lease = leasehold::history::LeaseEvent { lease: 512, change, member_ns };
+        let (node, kind) = (NodeName::Etcd(1), EventKind::Lease(lease));
+        history.events.push(Event { seq, at_ns, node, kind });
+    }
+    let page = markup::read(&pages(&history).remove(0).1);
+    let clocks: Vec<_> = page.with_class("clock").filter(|bar| bar.name == "a").collect();
+    assert_eq!(clocks.len(), 1, "{clocks:?}");
+    let title = clocks[0].get("title");
+    assert!(title.contains("×0.50 of true time: 300 ms passed, it shows 150 ms"), "{title}");
+}

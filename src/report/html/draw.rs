@@ -100,9 +100,9 @@ fn overview(scene: &Scene<'_>, lanes: &[Lane]) -> String {
         let _ = write!(out, "<i class=\"tick\" style=\"left:{}\"></i>", percent(scene.at_ns(*seq)));
     }
     let (from, to) = scene.window;
-    let _ = write!(
+    let _ = writeln!(
         out,
-        "<i id=\"window\" style=\"left:{};width:{}\"></i></div></div>\n",
+        "<i id=\"window\" style=\"left:{};width:{}\"></i></div></div>",
         percent(from),
         percent(to - from)
     );
