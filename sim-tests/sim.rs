@@ -24,6 +24,7 @@ mod must_fail;
 mod own_storage;
 mod parity;
 mod recording;
+mod report;
 mod side_by_side;
 mod storage_cases;
 mod tidy;

@@ -10,7 +10,7 @@ use std::{
     time::Instant,
 };
 
-use super::{ExploreArguments, failure, out, progress::Progress, usage};
+use super::{ExploreArguments, err, failure, out, pages, progress::Progress, report, usage};
 use crate::{
     case::CaseOptions,
     checker::Property,
@@ -31,6 +31,9 @@ pub(super) fn run(arguments: &ExploreArguments) -> u8 {
         Ok(options) => options,
         Err(message) => return usage(format_args!("{message}")),
     };
+    if let Err(message) = report::prepare(arguments.report.as_ref()) {
+        return usage(format_args!("{message}"));
+    }
     let stop = Arc::new(AtomicBool::new(false));
     let told = stop.clone();
     // Without a handler Ctrl-C simply ends the program: there is nothing to lose.
@@ -56,8 +59,14 @@ pub(super) fn run(arguments: &ExploreArguments) -> u8 {
     if let Some(failed) = summary.first_failure() {
         failure::print(failed);
     }
+    let mut class = summary.class();
+    if let Some(Err(message)) = arguments.report.as_ref().map(|dir| pages::write_all(dir, &summary))
+    {
+        err(format_args!("error: {message}"));
+        class = class.worse(RunClass::HarnessError);
+    }
     print_verdict(&summary);
-    if summary.interrupted { INTERRUPTED } else { summary.class().exit_status() }
+    if summary.interrupted { INTERRUPTED } else { class.exit_status() }
 }
 
 fn options(arguments: &ExploreArguments) -> Result<ExploreOptions, String> {

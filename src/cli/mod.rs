@@ -25,9 +25,12 @@ mod lock;
 mod log;
 mod merge;
 #[cfg(madsim)]
+mod pages;
+#[cfg(madsim)]
 mod progress;
 #[cfg(madsim)]
 mod replay;
+mod report;
 #[cfg(not(madsim))]
 mod storage;
 #[cfg(not(madsim))]
@@ -148,6 +151,9 @@ struct ExploreArguments {
     /// Print the run hash of each seed, to compare machines and builds.
     #[arg(long)]
     hashes: bool,
+    /// Write a page of HTML for each violation into this directory.
+    #[arg(long, value_name = "DIR")]
+    report: Option<std::path::PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -161,6 +167,9 @@ struct DemoArguments {
 struct ReplayArguments {
     /// The token that a failing run has printed.
     token: String,
+    /// Write a page of HTML for each violation into this directory.
+    #[arg(long, value_name = "DIR")]
+    report: Option<std::path::PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
