@@ -17,7 +17,7 @@ use crate::{
 };
 
 pub(super) use self::reason::of_lock;
-use self::reason::{is_refusal, reason};
+use self::reason::{Shows, is_refusal, of_connecting, reason};
 use super::duration;
 
 /// Where etcd listens, unless it is said.
@@ -162,7 +162,9 @@ impl EtcdArguments {
             Some(error) if is_refusal(&error) => {
                 ConnectError::Refused { endpoints, reason: reason(&error) }
             }
-            Some(error) => ConnectError::Unreachable { endpoints, reason: reason(&error) },
+            Some(error) => {
+                ConnectError::Unreachable { reason: of_connecting(&error, self.shows()), endpoints }
+            }
             None => ConnectError::Unreachable {
                 endpoints,
                 reason: format!("no answer within {:?}", self.dial_timeout),
@@ -189,13 +191,22 @@ impl EtcdArguments {
         self.encrypt(options)
     }
 
+    fn shows(&self) -> Shows {
+        let secure = |endpoint: &String| endpoint.starts_with("https://");
+        match (&self.cert, &self.cacert) {
+            (Some(_), _) => Shows::Certificate,
+            (None, Some(_)) => Shows::Nothing,
+            (None, None) if self.endpoints.iter().any(secure) => Shows::Nothing,
+            (None, None) => Shows::Plain,
+        }
+    }
+
     fn encrypt(&self, options: ConnectOptions) -> Result<ConnectOptions, ConnectError> {
         let files = tls::Files {
             cacert: self.cacert.as_ref(),
             pair: self.cert.as_ref().zip(self.key.as_ref()),
         };
-        let secure = |endpoint: &String| endpoint.starts_with("https://");
-        if !files.any() && !self.endpoints.iter().any(secure) {
+        if self.shows() == Shows::Plain {
             return Ok(options);
         }
         // etcd-client would say so of the first endpoint only, and not which flag it is about.

@@ -14,6 +14,40 @@ const HINTS: [(&str, &str); 3] = [
     ("etcdserver: permission denied", "the user's roles do not allow it"),
 ];
 
+/// What a program shows of itself when it connects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shows {
+    /// Nothing, and everything is in the clear.
+    Plain,
+    /// The connection is encrypted, and the client has no certificate.
+    Nothing,
+    /// The connection is encrypted, and the client has a certificate.
+    Certificate,
+}
+
+/// The words of a connection that the other side ended in the midst of it: with TLS 1.3 a client
+/// that is not let in often learns no more.
+const DROPPED: [&str; 4] = ["closed", "broken pipe", "reset", "fatal alert"];
+
+/// The error of connecting, in one line.
+pub(super) fn of_connecting(error: &Error, shows: Shows) -> String {
+    let reason = reason(error);
+    let hint = if reason.contains("invalid peer certificate") {
+        "the server's certificate, see --cacert"
+    } else if reason.contains("KeyMismatch") {
+        "--key is not the key of --cert"
+    } else if DROPPED.iter().any(|word| reason.contains(word)) {
+        match shows {
+            Shows::Plain => "if etcd wants encryption: https://, or --cacert",
+            Shows::Nothing => "if etcd wants a certificate: --cert and --key",
+            Shows::Certificate => "etcd may not trust the certificate of --cert",
+        }
+    } else {
+        return reason;
+    };
+    format!("{reason} ({hint})")
+}
+
 /// Whether etcd itself answered, and said no.
 pub(super) fn is_refusal(error: &Error) -> bool {
     match error {
@@ -60,6 +94,9 @@ fn chain(first: String, mut source: Option<&(dyn std::error::Error + 'static)>) 
             words.push(text);
         }
         source = error.source();
+    }
+    if words.len() > 1 {
+        words.retain(|words| words != "transport error");
     }
     words.join(": ")
 }

@@ -16,11 +16,6 @@ pub(super) struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// Whether there are any: they turn encryption on.
-    pub(super) fn any(&self) -> bool {
-        self.cacert.is_some() || self.pair.is_some()
-    }
-
     /// The options with which to connect.
     pub(super) fn options(&self) -> Result<TlsOptions, String> {
         let mut tls = match self.cacert {
