@@ -52,8 +52,9 @@ async fn ends(command: &mut tokio::process::Command) -> (Option<i32>, Vec<String
 #[tokio::test]
 async fn user_is_let_in() {
     let member = with_users(300).await;
+    type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)]);
     let none: &[&str] = &[];
-    let cases: [(&[&str], &[(&str, &str)]); 5] = [
+    let cases: [Case<'_>; 5] = [
         (&["--user", WORKER], &[]),
         (&["--user", "worker", "--password", "secret"], &[]),
         (none, &[("ETCDCTL_USER", WORKER)]),
