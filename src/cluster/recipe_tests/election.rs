@@ -1,4 +1,4 @@
-//! Elections: E01, E02, E05 to E09.
+//! Elections: E01, E02, E05 to E09 as stories; the races of E05 to E09 are in `election_race`.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
 
 pub(super) type Campaign = Result<FencingToken, ElectionError>;
 
-fn expired(campaign: &Campaign) -> bool {
+pub(super) fn expired(campaign: &Campaign) -> bool {
     matches!(campaign, Err(ElectionError::Lock(LockError::SessionExpired)))
 }
 
@@ -26,7 +26,7 @@ impl World {
     }
 
     /// Begins to campaign; the handle waits for the outcome.
-    fn stand(
+    pub(super) fn stand(
         &self,
         client: u8,
         election: &Arc<Election>,
