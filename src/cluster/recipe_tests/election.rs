@@ -269,6 +269,30 @@ fn e09_standing_again_after_the_key_was_deleted() {
     });
 }
 
+/// The leader's key is deleted from outside, and another handle of the session wins anew, under the
+/// same key. The old handle does not speak for the new leadership, not even with its very words.
+#[test]
+fn e09_an_old_handle_does_not_proclaim_for_a_newer_one() {
+    tell(1, |world| async move {
+        let old = world.candidate(1, 10, "e").await;
+        let first = world.campaign(1, &old, "p").await.expect("nobody else");
+        world.outsider().await.delete(old.key(), None).await.expect("deleted");
+        let new = Arc::new(Election::new(old.session(), "e"));
+        let second = world.campaign(1, &new, "p").await.expect("nobody else");
+        assert!(first < second);
+        for value in ["p", "other"] {
+            let election = old.clone();
+            let told = world.on(1, async move { election.proclaim(value).await });
+            let told = timeout(ms(100), told).await.expect("at once");
+            assert!(matches!(told, Err(ElectionError::NotLeader)), "{told:?}");
+        }
+        assert_eq!((old.token(), new.token()), (None, Some(second)));
+        assert_eq!(world.puts(new.key()), 2);
+        let leader = new.leader().await.expect("readable").expect("it leads");
+        assert_eq!((leader.value.as_slice(), leader.token), (&b"p"[..], second));
+    });
+}
+
 /// Standing again with another value keeps the token and tells the value; a resumed handle goes on
 /// with it, and resigns for all.
 #[test]

@@ -13,6 +13,7 @@
 mod election;
 mod election_race;
 mod elsewhere;
+mod handle_race;
 mod holding_race;
 mod mutex;
 mod mutex_race;

@@ -192,6 +192,30 @@ fn m09_unlock_of_nothing_sends_nothing() {
     });
 }
 
+/// M10: a waiter wakes for its predecessor only, the one just before it: the end of another costs
+/// it no request.
+#[test]
+fn m10_a_waiter_wakes_only_for_its_predecessor() {
+    tell(1, |world| async move {
+        let a = world.mutex(1, 60, "l").await;
+        let b = world.mutex(2, 60, "l").await;
+        let c = world.mutex(3, 60, "l").await;
+        world.lock(1, &a).await;
+        let second = world.locking(2, &b);
+        sleep(ms(50)).await;
+        let third = world.locking(3, &c);
+        sleep(ms(50)).await;
+        for (client, holder, next) in [(1, &a, second), (2, &b, third)] {
+            let before = world.received(RequestKind::Txn);
+            world.unlock(client, holder).await.expect("held");
+            next.await.expect("no panic").expect("it is first");
+            sleep(ms(50)).await;
+            // The delete, and the look of the one behind it.
+            assert_eq!(world.received(RequestKind::Txn) - before, 2);
+        }
+    });
+}
+
 /// M11: two handles of one session are one owner: the second enters at once with the same token,
 /// and an unlock through either frees both (glusterd2 #1426).
 #[test]
