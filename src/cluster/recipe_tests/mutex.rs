@@ -1,7 +1,7 @@
 //! The lock: M01 to M03, M06 to M11, M13, W05 and R04 as stories with one order of events; their
 //! races are in `mutex_race` and `holding_race`.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{World, is_expired, is_timed_out, ms, tell};
 use crate::{
@@ -227,9 +227,12 @@ fn m11_handles_of_one_session_share_the_lock() {
         let token = world.lock(1, &m1).await;
         assert_eq!(world.lock(1, &m2).await, token);
         let waiting = world.locking(2, &d);
+        let held = m2.held().expect("held");
         sleep(ms(50)).await;
+        assert!(held.is_live());
         world.unlock(1, &m1).await.expect("held");
         assert_eq!((m2.token(), m2.is_held()), (None, false));
+        assert_eq!((held.is_live(), held.remaining()), (false, Duration::ZERO));
         waiting.await.expect("no panic").expect("D is first");
         assert!(matches!(world.unlock(1, &m2).await, Err(LockError::Released)));
         assert_eq!(world.queue("l/").await, [d.key()]);

@@ -53,6 +53,9 @@ fn a_proclamation_costs_one_request() {
             world.on(1, async move { election.proclaim(value).await }).await.expect("it leads");
         }
         assert_eq!(world.received(RequestKind::Txn) - before, 3);
+        let leader = p.leader().await.expect("readable").expect("P leads");
+        // On its lease still: a put that names none takes a key off it.
+        assert_eq!((leader.value.as_slice(), leader.lease), (&b"three"[..], p.session().lease()));
         assert_eq!(world.puts(p.key()), 4);
     });
 }

@@ -347,6 +347,9 @@ fn a_slow_clock_is_covered_by_a_shorter_deadline() {
                 Session::new(&client, options).await.expect("granted")
             };
             let session = world.on(1, beginning).await;
+            // What was granted counts as what is renewed does.
+            sleep(ms(12_000)).await;
+            assert_eq!(world.changes(session.lease(), LeaseChange::Renewed).len(), 1);
             world.cut(1);
             let done = session.done();
             world.on(1, done).await;

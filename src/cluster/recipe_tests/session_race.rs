@@ -114,6 +114,32 @@ fn s06_race_of_close_and_a_cut() {
     }));
 }
 
+/// S06: etcd is out of reach when the session is closed, and comes back before or after the granted
+/// TTL is over, which is twice what was asked for. The lease is revoked in time or the call ends
+/// with the TTL (etcd #6681).
+#[test]
+fn s06_race_of_close_and_a_mended_link() {
+    both(race(|seed| {
+        tell(seed, move |world| async move {
+            let session = world.session(1, 1).await;
+            assert_eq!(session.ttl_s(), 2);
+            world.cut(1);
+            let (closed, begun) = (session.clone(), world.now());
+            let closing =
+                world.cluster.spawn(NodeName::Client(1), async move { closed.close().await });
+            sleep(ms(1100 + draw(seed, 1300))).await;
+            world.mend(1);
+            let outcome = closing.await.expect("no panic");
+            match &outcome {
+                Ok(()) => assert!(world.now() <= begun + ms(2000)),
+                Err(_) => assert!(is_timed_out(&outcome), "{outcome:?}"),
+            }
+            assert_eq!(session.ended(), Some(SessionEnd::Closed));
+            outcome.is_ok()
+        })
+    }));
+}
+
 /// S08: the lease is revoked around a renewal, before or after it was processed. The session ends
 /// with this renewal or with the next.
 #[test]
