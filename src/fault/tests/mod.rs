@@ -41,6 +41,7 @@ where
 {
     sim::run(Seed(seed), move || async move {
         let options = ClusterOptions {
+            quirks: Default::default(),
             clients: 2,
             latency: (ms(1), ms(1)),
             storage: Arc::new(|| Box::new(Store::of_kind(GuardKind::Monotonic))),

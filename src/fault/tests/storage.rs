@@ -74,6 +74,7 @@ fn a_storage_without_a_disk_is_left_alone() {
     }
     let run = sim::run(Seed(1), || async {
         let options = ClusterOptions {
+            quirks: Default::default(),
             clients: 1,
             latency: (ms(1), ms(1)),
             storage: Arc::new(|| Box::new(Forgetful)),

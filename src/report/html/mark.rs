@@ -44,7 +44,7 @@ pub(super) fn look(scene: &Scene<'_>, event: &Event) -> Option<&'static str> {
         }
         EventKind::Lease(lease) => match lease.change {
             LeaseChange::Granted { .. } => "granted",
-            LeaseChange::Renewed => "renewed",
+            LeaseChange::Renewed | LeaseChange::Promoted { .. } => "renewed",
             LeaseChange::Expired | LeaseChange::Revoked => "expired",
         },
         EventKind::Held { held: false, .. } | EventKind::LossNoticed { .. } => "lost",
