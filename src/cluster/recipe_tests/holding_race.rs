@@ -96,9 +96,9 @@ fn w05_race_of_a_new_leader_and_the_end_of_the_session() {
     }));
 }
 
-/// R04: the holder locks again before or after another queues, while the store goes on. The token is
-/// the create revision in both orders: the header of the second lock is not, and in one of them it
-/// is above the other's token, which is in order all the same.
+/// R04: the holder locks again before or after another queues, while the store goes on. The token
+/// is the create revision in both orders: the header of the second lock is not, and in one of them
+/// it is above the other's token, which is in order all the same.
 #[test]
 fn r04_race_of_locking_again_and_the_next_in_line() {
     both(race(|seed| {
