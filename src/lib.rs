@@ -28,7 +28,7 @@
 //! | `cluster` | the simulated nodes and the hands on them | all above |
 //! | [`fault`] `workload` [`checker`] | what harms, works, judges | `cluster`; `history` |
 //! | [`scenario`] [`runner`] [`judge`] | bundles; one run; its verdict | all above |
-//! | [`explore`] [`report`] | many runs; a timeline | all above |
+//! | [`explore`] [`shrink`] [`report`] | many runs; the smallest one; a timeline | all above |
 //! | [`testing`] `cli` | `#[test]`s; the program | all above |
 //!
 //! # Invariants
@@ -85,6 +85,8 @@ pub mod runner;
 pub mod scenario;
 #[cfg(feature = "harness")]
 pub mod seed;
+#[cfg(all(madsim, feature = "harness"))]
+pub mod shrink;
 pub mod storage;
 #[cfg(all(madsim, feature = "harness"))]
 pub mod testing;

@@ -3,9 +3,13 @@
 //! A plan is drawn from the seed (or written by hand) before the run starts, and then executed. So
 //! it can be printed, saved, replayed and shrunk. It knows nothing of how a fault is done.
 
+mod amount;
+
 use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
+
+pub use amount::Amount;
 
 use crate::history::NodeName;
 

@@ -63,6 +63,8 @@ const SIBLINGS: &[(&str, &str)] = &[
     ("judge", "scenario"),
     ("demo", "runner"),
     ("demo", "scenario"),
+    // Shrinking runs cases as an exploration does.
+    ("shrink", "explore"),
     // The program's first file starts the command line.
     ("main", "cli"),
 ];

@@ -1,0 +1,150 @@
+//! Makes a violating case smaller, as long as the same checker still finds the same rule broken.
+//!
+//! First the faults by delta debugging, then how many holdings a client attempts, then the numbers
+//! of each fault towards small round values, then the clients; round after round until nothing
+//! gets smaller. It works on the case and never on the random streams. It relies on a function of
+//! the caller's that runs and judges a case, so that own storages shrink as well; it knows no
+//! clock: the caller's limits say when to stop. The same case and function give the same result.
+
+mod fault;
+mod search;
+mod size;
+
+use crate::{case::Case, explore::Outcome, judge::Judged};
+
+/// After so many runs shrinking stops by default, with the smallest case so far.
+pub const RUNS_MAX: u64 = 600;
+/// What does not settle in so many rounds goes round in circles.
+const ROUNDS_MAX: u32 = 5;
+
+/// A rule that a run broke, and the checker that says so: what shrinking keeps.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BrokenRule {
+    /// The checker, such as `no-stale-write`.
+    pub checker: String,
+    /// The rule within it, such as `stale-accepted`.
+    pub rule: String,
+}
+
+impl BrokenRule {
+    /// All that a run broke, in the order of the checkers.
+    pub fn all_in(judged: &Judged) -> Vec<BrokenRule> {
+        let findings = judged.judgement.findings.iter();
+        let broken = findings.filter_map(|finding| {
+            let violation = finding.verdict.violation()?;
+            let (checker, rule) = (finding.checker.to_owned(), violation.rule.to_owned());
+            Some(BrokenRule { checker, rule })
+        });
+        broken.collect()
+    }
+
+    /// The one that decides the class of a run; none if it broke nothing.
+    pub fn worst_in(judged: &Judged) -> Option<BrokenRule> {
+        BrokenRule::all_in(judged).into_iter().next()
+    }
+
+    /// Whether this run broke it.
+    pub fn is_in(&self, judged: &Judged) -> bool {
+        BrokenRule::all_in(judged).contains(self)
+    }
+}
+
+impl std::fmt::Display for BrokenRule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.checker, self.rule)
+    }
+}
+
+/// How far shrinking may go.
+pub struct Limits<'a> {
+    /// The most runs.
+    pub runs_max: u64,
+    /// Asked before each run: true ends it, with the smallest case so far. A wall clock goes here.
+    pub stop: &'a dyn Fn() -> bool,
+}
+
+impl std::fmt::Debug for Limits<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Limits").field("runs_max", &self.runs_max).finish_non_exhaustive()
+    }
+}
+
+impl Default for Limits<'_> {
+    /// [`RUNS_MAX`] runs, however long they take.
+    fn default() -> Self {
+        Limits { runs_max: RUNS_MAX, stop: &|| false }
+    }
+}
+
+/// The smallest case that was found.
+#[derive(Debug, Clone)]
+pub struct Shrunk {
+    /// What it still breaks.
+    pub broken: BrokenRule,
+    /// Its run.
+    pub judged: Judged,
+    /// What it was made from.
+    pub original: Case,
+    /// How many runs that took.
+    pub runs: u64,
+    /// Whether nothing was left to try; otherwise a limit was met.
+    pub finished: bool,
+}
+
+impl Shrunk {
+    /// The small case.
+    pub fn case(&self) -> &Case {
+        &self.judged.run.case
+    }
+
+    /// From what to what, in how many runs: one line.
+    pub fn summary(&self) -> String {
+        let (from, to) = (&self.original, self.case());
+        let holdings = |case: &Case| match case.options.holdings {
+            0 => "no limit".to_owned(),
+            n => n.to_string(),
+        };
+        format!(
+            "{} faults to {}, holdings of a client from {} to {}, {} clients to {}, in {} runs{}",
+            from.plan.faults.len(),
+            to.plan.faults.len(),
+            holdings(from),
+            holdings(to),
+            from.options.clients,
+            to.options.clients,
+            self.runs,
+            if self.finished { "" } else { ", when a limit was met" }
+        )
+    }
+}
+
+/// Shrinks the case of a run that broke a rule, by running smaller ones.
+///
+/// The result breaks the same rule. It is the case itself if nothing smaller does, or if the run
+/// did not break the rule.
+pub fn shrink(
+    judged: &Judged,
+    broken: &BrokenRule,
+    run: &dyn Fn(&Case) -> Outcome,
+    limits: &Limits<'_>,
+) -> Shrunk {
+    let original = judged.run.case.clone();
+    let mut search = search::Search::new(judged, broken, run, limits);
+    for round in 0..ROUNDS_MAX {
+        let before = search.case().clone();
+        fault::fewer(&mut search);
+        if round == 0 {
+            fault::fewest_of(&mut search, &original.plan.faults);
+        }
+        size::holdings(&mut search);
+        fault::milder(&mut search);
+        size::clients(&mut search);
+        if *search.case() == before {
+            break;
+        }
+    }
+    search.finish(original)
+}
+
+#[cfg(test)]
+mod tests;
