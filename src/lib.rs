@@ -28,7 +28,8 @@
 //! | `cluster` | the simulated nodes and the hands on them | all above |
 //! | [`fault`] `workload` [`checker`] | what harms, works, judges | `cluster`; `history` |
 //! | [`scenario`] [`runner`] [`judge`] | bundles; one run; its verdict | all above |
-//! | [`explore`] [`shrink`] [`report`] | many runs; the smallest one; a timeline | all above |
+//! | [`explore`] [`shrink`] | many runs; the smallest that shows it | all above |
+//! | [`corpus`] [`report`] | cases to keep; a timeline | all above |
 //! | [`testing`] `cli` | `#[test]`s; the program | all above |
 //!
 //! # Invariants
@@ -63,6 +64,8 @@ pub mod concurrency;
 #[cfg(feature = "harness")]
 pub mod conformance;
 pub mod contrib;
+#[cfg(all(madsim, feature = "harness"))]
+pub mod corpus;
 #[cfg(all(madsim, feature = "harness"))]
 pub mod demo;
 pub mod etcd;

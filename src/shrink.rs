@@ -9,51 +9,18 @@
 mod fault;
 mod search;
 mod size;
+mod source;
 
-use crate::{case::Case, explore::Outcome, judge::Judged};
+use crate::{
+    case::Case,
+    explore::Outcome,
+    judge::{BrokenRule, Judged},
+};
 
 /// After so many runs shrinking stops by default, with the smallest case so far.
 pub const RUNS_MAX: u64 = 600;
 /// What does not settle in so many rounds goes round in circles.
 const ROUNDS_MAX: u32 = 5;
-
-/// A rule that a run broke, and the checker that says so: what shrinking keeps.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct BrokenRule {
-    /// The checker, such as `no-stale-write`.
-    pub checker: String,
-    /// The rule within it, such as `stale-accepted`.
-    pub rule: String,
-}
-
-impl BrokenRule {
-    /// All that a run broke, in the order of the checkers.
-    pub fn all_in(judged: &Judged) -> Vec<BrokenRule> {
-        let findings = judged.judgement.findings.iter();
-        let broken = findings.filter_map(|finding| {
-            let violation = finding.verdict.violation()?;
-            let (checker, rule) = (finding.checker.to_owned(), violation.rule.to_owned());
-            Some(BrokenRule { checker, rule })
-        });
-        broken.collect()
-    }
-
-    /// The one that decides the class of a run; none if it broke nothing.
-    pub fn worst_in(judged: &Judged) -> Option<BrokenRule> {
-        BrokenRule::all_in(judged).into_iter().next()
-    }
-
-    /// Whether this run broke it.
-    pub fn is_in(&self, judged: &Judged) -> bool {
-        BrokenRule::all_in(judged).contains(self)
-    }
-}
-
-impl std::fmt::Display for BrokenRule {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.checker, self.rule)
-    }
-}
 
 /// How far shrinking may go.
 pub struct Limits<'a> {

@@ -38,10 +38,14 @@ pub enum CaseError {
 }
 
 impl Case {
-    /// The case as JSON text that [`Case::from_json`] reads, a line a fault.
+    /// The case as JSON text that [`Case::from_json`] reads, two lines a fault.
     pub fn to_json(&self) -> String {
-        let faults: Vec<String> =
-            self.plan.faults.iter().map(|fault| format!("\n    {}", line(fault))).collect();
+        let fault = |fault: &Fault| {
+            let Fault { start_ms, length_ms, kind } = fault;
+            let times = format!("\"start_ms\":{start_ms},\"length_ms\":{length_ms}");
+            format!("\n    {{{times},\n     \"kind\":{}}}", line(kind))
+        };
+        let faults: Vec<String> = self.plan.faults.iter().map(fault).collect();
         let end = if faults.is_empty() { "" } else { "\n  " };
         format!(
             "{{\n  \"{VERSION_FIELD}\": {CASE_VERSION},\n  \"seed\": {},\n  \"scenario\": {},\n  \

@@ -18,7 +18,11 @@ const UNKNOWN: u8 = 4;
 pub(super) struct MergeArguments {
     /// The files of the processes, of one machine and one run.
     #[arg(required = true, value_name = "FILE")]
-    files: Vec<PathBuf>,
+    pub(super) files: Vec<PathBuf>,
+    /// The files are results of `explore --json`, of shares of one exploration: print their sum and
+    /// verdict (simulation build).
+    #[arg(long, conflicts_with = "out")]
+    pub(super) results: bool,
     /// Where the history goes [default: standard output].
     #[arg(long, value_name = "F")]
     out: Option<PathBuf>,
@@ -58,7 +62,7 @@ fn merged(arguments: &MergeArguments) -> Result<(), String> {
     }
 }
 
-fn read(path: &PathBuf) -> Result<String, String> {
+pub(super) fn read(path: &PathBuf) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 

@@ -2,8 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::{BrokenRule, Limits, Shrunk};
-use crate::{case::Case, explore::Outcome, judge::Judged, plan::Fault};
+use super::{Limits, Shrunk};
+use crate::{
+    case::Case,
+    explore::Outcome,
+    judge::{BrokenRule, Judged},
+    plan::Fault,
+};
 
 pub(super) struct Search<'a> {
     best: Judged,
