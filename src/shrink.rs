@@ -1,7 +1,7 @@
 //! Makes a violating case smaller, as long as the same checker still finds the same rule broken.
 //!
-//! First the faults by delta debugging, then how many holdings a client attempts, then the numbers
-//! of each fault towards small round values, then the clients; round after round until nothing
+//! First the faults by delta debugging and towards the beginning, then how many holdings a client
+//! attempts, then the numbers of each fault towards small round values, then the clients; round after round until nothing
 //! gets smaller. It works on the case and never on the random streams. It relies on a function of
 //! the caller's that runs and judges a case, so that own storages shrink as well; it knows no
 //! clock: the caller's limits say when to stop. The same case and function give the same result.
@@ -103,6 +103,7 @@ pub fn shrink(
         if round == 0 {
             fault::fewest_of(&mut search, &original.plan.faults);
         }
+        fault::earlier(&mut search);
         size::holdings(&mut search);
         fault::milder(&mut search);
         size::clients(&mut search);

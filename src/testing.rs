@@ -168,6 +168,19 @@ impl Check {
         self
     }
 
+    /// A run that takes longer, in simulated time, is a harness error.
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.options.demands.time_limit = Some(limit);
+        self
+    }
+
+    /// Runs each case twice: one that gives two different runs is a harness error. Code under test
+    /// that reads a clock, or iterates a hash map, is found so.
+    pub fn check_determinism(mut self) -> Self {
+        self.options.demands.twice = true;
+        self
+    }
+
     /// A storage of your own; it is made anew for each run.
     pub fn storage<S: StorageUnderTest>(
         mut self,

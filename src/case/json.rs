@@ -38,21 +38,25 @@ pub enum CaseError {
 }
 
 impl Case {
-    /// The case as JSON text that [`Case::from_json`] reads, two lines a fault.
+    /// The case as JSON text that [`Case::from_json`] reads: a line an option, two lines a fault.
     pub fn to_json(&self) -> String {
         let fault = |fault: &Fault| {
             let Fault { start_ms, length_ms, kind } = fault;
             let times = format!("\"start_ms\":{start_ms},\"length_ms\":{length_ms}");
             format!("\n    {{{times},\n     \"kind\":{}}}", line(kind))
         };
+        let options = serde_json::to_value(&self.options).expect("options are plain");
+        let options = options.as_object().into_iter().flatten();
+        let options: Vec<String> =
+            options.map(|(name, value)| format!("\n    {name:?}: {value}")).collect();
+        let options = options.join(",");
         let faults: Vec<String> = self.plan.faults.iter().map(fault).collect();
         let end = if faults.is_empty() { "" } else { "\n  " };
         format!(
             "{{\n  \"{VERSION_FIELD}\": {CASE_VERSION},\n  \"seed\": {},\n  \"scenario\": {},\n  \
-             \"options\": {},\n  \"plan\": {{\"faults\": [{}{end}]}}\n}}",
+             \"options\": {{{options}\n  }},\n  \"plan\": {{\"faults\": [{}{end}]}}\n}}",
             self.seed,
             line(&self.scenario),
-            line(&self.options),
             faults.join(",")
         )
     }

@@ -38,14 +38,12 @@ pub(super) fn run(arguments: &ExploreArguments) -> u8 {
     let _ = ctrlc::set_handler(move || told.store(true, Ordering::Relaxed));
     let mut progress = Progress::new(options.shard.len(&options.seeds));
     let began = Instant::now();
-    let mut failed = Vec::new();
     let result = explore(&options, &stop, |summary| {
         if arguments.json
             && let Some(last) = &summary.last_failed
         {
             out(format_args!("{}", failed_line(last)));
         }
-        failed.extend(summary.last_failed.clone());
         if let Some((seed, hash)) = summary.last_hash.filter(|_| arguments.hashes) {
             out(format_args!("hash {seed} {hash}"));
         }
@@ -57,9 +55,9 @@ pub(super) fn run(arguments: &ExploreArguments) -> u8 {
         Ok(summary) => summary,
         Err(error) => return usage(format_args!("{error}")),
     };
-    // The results are sums: the histories of the failures are not copied.
+    // The results are sums: the histories of the failures are not copied, and their lines are out.
     let failures = std::mem::take(&mut summary.failures);
-    let results = Results::new(summary.clone(), failed, &options.seeds, options.shard);
+    let results = Results::new(summary.clone(), Vec::new(), &options.seeds, options.shard);
     summary.failures = failures;
     if arguments.json {
         out(format_args!("{}", results.summary_line()));

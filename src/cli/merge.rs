@@ -49,7 +49,12 @@ pub(super) fn merge(arguments: &MergeArguments) -> u8 {
 fn merged(arguments: &MergeArguments) -> Result<(), String> {
     let mut texts = Vec::new();
     for file in &arguments.files {
-        texts.push((file.display().to_string(), read(file)?));
+        let text = read(file)?;
+        if text.starts_with("{\"leasehold_results\"") {
+            let name = file.display();
+            return Err(format!("{name}: results of explore: join them with merge --results"));
+        }
+        texts.push((file.display().to_string(), text));
     }
     let history = merge::merge(&texts).map_err(|error| error.to_string())?;
     let text = codec::encode(&history);

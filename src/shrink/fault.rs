@@ -97,6 +97,22 @@ pub(super) fn milder(search: &mut Search<'_>) {
     }
 }
 
+/// Moves the whole plan to the beginning, as far as that shows the same: what happens early needs
+/// fewer holdings. Each time is another run, so they are tried one by one.
+pub(super) fn earlier(search: &mut Search<'_>) {
+    let Some(first) = search.faults().first().map(|fault| fault.start_ms) else { return };
+    let fine = (1..=12).map(|n| n * 250);
+    for start_ms in fine.chain((7..=20).map(|n| n * 500)).take_while(|start| *start < first) {
+        let mut case = search.case().clone();
+        for fault in &mut case.plan.faults {
+            fault.start_ms -= first - start_ms;
+        }
+        if search.keeps(case) {
+            return;
+        }
+    }
+}
+
 /// Brings one number of one fault towards its rest.
 fn calmer(search: &mut Search<'_>, index: usize, at: usize) {
     let Amount { value, rest } = search.faults()[index].kind.amounts()[at];
