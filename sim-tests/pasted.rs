@@ -2,7 +2,7 @@
 
 use leasehold::{judge::BrokenRule, shrink::Shrunk, testing::replay_case};
 
-/// What is pasted above is, character for character, what the small case is printed as.
+/// What is pasted below is, character for character, what the small case is printed as.
 #[test]
 fn the_pasted_test_is_what_is_printed() {
     let pasted = include_str!("pasted.rs").split("// --- pasted\n").nth(1);

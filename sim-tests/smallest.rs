@@ -79,8 +79,8 @@ fn failure_of(check: impl FnOnce() -> leasehold::explore::Summary) -> String {
 }
 
 /// A failing check with an own storage says what failed, its options, the small case as a sentence
-/// and as a test, the timeline, how to see it again, and where the case is; what is there breaks the
-/// rule on that storage.
+/// and as a test, the timeline, how to see it again, and where the case is; what is there breaks
+/// the rule on that storage.
 #[test]
 fn a_failing_check_says_it_all() {
     let check = || Check::new().storage(NoFence::default).seeds(0..20).assert_passes();

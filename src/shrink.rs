@@ -1,10 +1,11 @@
 //! Makes a violating case smaller, as long as the same checker still finds the same rule broken.
 //!
 //! First the faults by delta debugging and towards the beginning, then how many holdings a client
-//! attempts, then the numbers of each fault towards small round values, then the clients; round after round until nothing
-//! gets smaller. It works on the case and never on the random streams. It relies on a function of
-//! the caller's that runs and judges a case, so that own storages shrink as well; it knows no
-//! clock: the caller's limits say when to stop. The same case and function give the same result.
+//! attempts, then the numbers of each fault towards small round values, then the clients; round
+//! after round until nothing gets smaller. It works on the case and never on the random streams. It
+//! relies on a function of the caller's that runs and judges a case, so that own storages shrink as
+//! well; it knows no clock: the caller's limits say when to stop. The same case and function give
+//! the same result.
 
 mod fault;
 mod search;
