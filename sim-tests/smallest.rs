@@ -52,7 +52,7 @@ fn the_median_failure_has_three_faults_or_fewer() {
             runs[middle],
             runs.last().unwrap_or(&0),
             walls[middle],
-            walls.last(),
+            walls.last().copied().unwrap_or_default(),
         );
         assert!(faults[middle] <= 3, "{guard} {token}: {faults:?}");
     }
