@@ -12,7 +12,7 @@ use std::{
 
 use leasehold::{
     case::CaseOptions,
-    explore::{ExploreOptions, Summary, explore},
+    explore::{Demands, ExploreOptions, Shard, Summary, explore},
     judge::judge,
     runner,
     scenario::CATALOG,
@@ -27,9 +27,11 @@ fn round(scenario: &str, first: u64) -> (Summary, Duration) {
         scenario: scenario.to_owned(),
         options: CaseOptions::default(),
         seeds: first..first + SEEDS,
+        shard: Shard::WHOLE,
         jobs: 1,
         fail_fast: false,
         change: None,
+        demands: Demands::default(),
     };
     let began = Instant::now();
     let summary = explore(&options, &AtomicBool::new(false), |_| {}).expect("a known scenario");

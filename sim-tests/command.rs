@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-fn leasehold(arguments: &[&str]) -> Output {
+pub(super) fn leasehold(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_leasehold"))
         .args(arguments)
         .env_remove("RUST_LOG")
@@ -10,7 +10,7 @@ fn leasehold(arguments: &[&str]) -> Output {
         .expect("the program runs")
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(super) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
@@ -30,7 +30,7 @@ fn bad_requests_get_one_line_and_status_2() {
         (&["explore", "--clients", "300"], "--clients is 300, expected 1 to"),
         (&["explore", "--clients", "-1"], "--clients is -1, expected 1 to"),
         (&[], "no command given"),
-        (&["replay"], "<TOKEN>"),
+        (&["replay"], "<TOKEN|FILE>"),
         (&["explore", "--jobs", "0"], "--jobs is 0, expected 1 to"),
         (&["explore", "--frobnicate"], "--frobnicate"),
         (&["replay", "lh2.AAAA"], "broken replay token"),

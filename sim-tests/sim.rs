@@ -9,6 +9,7 @@ compile_error!(
      own (for the real build use `--test real` as the README says)"
 );
 
+mod again;
 mod catalog;
 mod client_driver;
 mod command;
@@ -23,8 +24,11 @@ mod golden;
 mod must_fail;
 mod own_storage;
 mod parity;
+mod pasted;
 mod recording;
 mod report;
+mod share;
 mod side_by_side;
+mod smallest;
 mod storage_cases;
 mod tidy;

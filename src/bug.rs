@@ -91,6 +91,7 @@ pub static CATALOG: &[KnownBug] = &[
     guard::check_then_write::BUG,
     guard::refused_but_written::BUG,
     guard::reads_from_table::BUG,
+    guard::fence_before_table::BUG,
     guard::late_original::BUG,
     token::lease_id::BUG,
     token::mixed_revisions::BUG,
@@ -109,12 +110,10 @@ pub static CATALOG: &[KnownBug] = &[
     session::no_retry::BUG,
     session::no_deadline::BUG,
     session::acquired_late::BUG,
-    client::stale_is_fail::BUG,
     client::time_out_is_fail::BUG,
     member::early_expiry::BUG,
-    member::missed_delete::BUG,
     member::revoke_not_atomic::BUG,
-    member::revision_regress::BUG,
+    member::stuck_expiry::BUG,
     member::renewal_revives::BUG,
 ];
 

@@ -4,7 +4,10 @@
 //! holds them with the versions of format and crate and the run hash, so that a replay can tell
 //! "the same run", "not deterministic" and "another version of the crate" apart.
 
+mod json;
+
 use data_encoding::BASE64URL_NOPAD;
+pub use json::{CASE_VERSION, CaseError, parse_field};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -47,6 +50,28 @@ pub struct CaseOptions {
     /// The known bug that is built in; empty is none.
     #[serde(default)]
     pub bug: String,
+}
+
+impl Case {
+    /// What is done to whom, in one sentence: the plan, and what there is beside it.
+    pub fn sentence(&self) -> String {
+        let Case { seed, options, plan, .. } = self;
+        let faults: Vec<String> = plan.faults.iter().map(ToString::to_string).collect();
+        let faults = match faults.as_slice() {
+            [] => "no fault at all".to_owned(),
+            faults => faults.join("; "),
+        };
+        let clients = match options.clients {
+            1 => "1 client".to_owned(),
+            n => format!("{n} clients"),
+        };
+        let holdings = match options.holdings {
+            0 => String::new(),
+            1 => " of 1 holding each".to_owned(),
+            n => format!(" of {n} holdings each"),
+        };
+        format!("{faults} (seed {seed}, {clients}{holdings})")
+    }
 }
 
 /// A case, the hash that its run had, and the crate that ran it.

@@ -3,6 +3,8 @@
 //! The sum does not depend on the number of jobs: results are added in the order of their seeds.
 
 mod coverage;
+pub mod results;
+mod shard;
 mod summary;
 
 use std::{
@@ -13,15 +15,17 @@ use std::{
         mpsc,
     },
     thread,
+    time::Duration,
 };
 
 pub use coverage::{Coverage, LockPhase, unreachable};
-pub use summary::{EXPECTED, Failure, REACHED_FROM_RUNS, Summary, replay_token};
+pub use shard::{SHARDS_MAX, Shard, ShardError};
+pub use summary::{EXPECTED, Failed, Failure, REACHED_FROM_RUNS, Summary, replay_token};
 
 use crate::{
     case::{Case, CaseOptions},
     judge::{Judged, judge},
-    runner::{self, RunError},
+    runner::{self, HarnessError, RunError},
     scenario::{self, ChoiceError},
     seed::Seed,
     system::Change,
@@ -41,12 +45,25 @@ pub struct ExploreOptions {
     pub options: CaseOptions,
     /// Which seeds.
     pub seeds: Range<u64>,
+    /// Which share of them.
+    pub shard: Shard,
     /// How many runs at a time.
     pub jobs: usize,
     /// Whether to stop at the first seed that does not pass.
     pub fail_fast: bool,
     /// Other parts than the scenario's.
     pub change: Option<Change>,
+    /// What is asked of a run beside its verdict.
+    pub demands: Demands,
+}
+
+/// What is asked of a run beside its verdict. A run that falls short of it is a harness error.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Demands {
+    /// The longest that a run may last, in simulated time.
+    pub time_limit: Option<Duration>,
+    /// Whether each case is run twice, and must give the same run.
+    pub twice: bool,
 }
 
 impl std::fmt::Debug for ExploreOptions {
@@ -71,6 +88,34 @@ pub fn run_and_judge(case: &Case, change: Option<&Change>) -> Outcome {
     run.map(judge).map_err(|error| Box::new((case.clone(), error)))
 }
 
+impl ExploreOptions {
+    /// Runs a case on what the exploration runs on, and judges it.
+    pub fn run(&self, case: &Case) -> Outcome {
+        let judged = run_and_judge(case, self.change.as_ref())?;
+        let fails = |why: String| {
+            let error = RunError::Harness(HarnessError::Failed(why));
+            Err(Box::new((case.clone(), error)))
+        };
+        let simulated = judged.run.simulated;
+        if let Some(limit) = self.demands.time_limit.filter(|limit| simulated > *limit) {
+            let (simulated, limit) = (simulated.as_secs_f64(), limit.as_secs_f64());
+            return fails(format!(
+                "time limit: the run took {simulated:.3} simulated seconds of {limit:.3}"
+            ));
+        }
+        if self.demands.twice {
+            let again = run_and_judge(case, self.change.as_ref())?;
+            let (first, second) = (judged.run.hash, again.run.hash);
+            if first != second {
+                return fails(format!(
+                    "not deterministic: run hash {first}, and {second} when run again"
+                ));
+            }
+        }
+        Ok(judged)
+    }
+}
+
 /// Runs all seeds. `progress` is told after each run, in the order of the seeds; `stop` ends the
 /// exploration early, with the sum so far.
 pub fn explore(
@@ -83,7 +128,11 @@ pub fn explore(
         let std::ops::Range { start, end } = options.seeds;
         return Err(ChoiceError::Seeds { start, end });
     }
-    let first = scenario.case(Seed(options.seeds.start), options.options.clone());
+    let Some(first) = options.shard.seed(&options.seeds, 0) else {
+        let (shard, std::ops::Range { start, end }) = (options.shard, options.seeds.clone());
+        return Err(ChoiceError::Shard { shard: shard.to_string(), start, end });
+    };
+    let first = scenario.case(Seed(first), options.options.clone());
     scenario::resolve(&first)?;
     let mut summary = Summary::new(
         first.scenario.clone(),
@@ -91,7 +140,6 @@ pub fn explore(
         !scenario::is_control(&first),
     );
     summary.own_parts = options.change.is_some();
-    let count = options.seeds.end.saturating_sub(options.seeds.start);
     let next = AtomicU64::new(0);
     let done = AtomicBool::new(false);
     let over = || done.load(Ordering::Relaxed) || stop.load(Ordering::Relaxed);
@@ -103,13 +151,9 @@ pub fn explore(
                 while !over() {
                     // Places and not seeds are counted: a range may end at the greatest number.
                     let place = next.fetch_add(1, Ordering::Relaxed);
-                    if place >= count {
-                        return;
-                    }
-                    let seed = options.seeds.start + place;
+                    let Some(seed) = options.shard.seed(&options.seeds, place) else { return };
                     let case = scenario.case(Seed(seed), options.options.clone());
-                    let outcome = run_and_judge(&case, options.change.as_ref());
-                    if results.send((seed, outcome)).is_err() {
+                    if results.send((place, options.run(&case))).is_err() {
                         return;
                     }
                 }
@@ -117,9 +161,9 @@ pub fn explore(
         }
         drop(results);
         let mut waiting = BTreeMap::new();
-        let mut expected = options.seeds.start;
-        for (seed, outcome) in incoming {
-            waiting.insert(seed, outcome);
+        let mut expected = 0;
+        for (place, outcome) in incoming {
+            waiting.insert(place, outcome);
             while let Some(outcome) = waiting.remove(&expected) {
                 expected += 1;
                 if done.load(Ordering::Relaxed) {

@@ -1,6 +1,8 @@
 //! From a run to its verdict: every checker, the classes of its writes, what it reached.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
+
+use serde::{Deserialize, Serialize};
 
 use crate::{
     checker::{self, Finding, Judgement, Verdict},
@@ -12,7 +14,7 @@ use crate::{
 };
 
 /// What became of the faults of one family.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultCount {
     /// Begun.
     pub applied: u64,
@@ -33,8 +35,31 @@ pub struct Judged {
     pub faults: BTreeMap<&'static str, FaultCount>,
 }
 
+/// A rule that a run broke, and the checker that says so: what shrinking keeps.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct BrokenRule {
+    /// The checker, such as `no-stale-write`.
+    pub checker: String,
+    /// The rule within it, such as `stale-accepted`.
+    pub rule: String,
+}
+
+impl BrokenRule {
+    /// Whether this run broke it.
+    pub fn is_in(&self, judged: &Judged) -> bool {
+        judged.broken_rules().contains(self)
+    }
+}
+
+impl fmt::Display for BrokenRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.checker, self.rule)
+    }
+}
+
 /// The class of a run, or of many: the worst one counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RunClass {
     /// Every checker passed, or had nothing to judge and may.
     Pass,
@@ -79,6 +104,14 @@ impl RunClass {
     }
 }
 
+impl std::ops::AddAssign for FaultCount {
+    fn add_assign(&mut self, other: FaultCount) {
+        self.applied += other.applied;
+        self.effective += other.effective;
+        self.skipped += other.skipped;
+    }
+}
+
 impl Judged {
     /// The class of the run.
     pub fn class(&self) -> RunClass {
@@ -95,6 +128,15 @@ impl Judged {
     pub fn violated(&self) -> impl Iterator<Item = &'static str> {
         let violated = |finding: &&Finding| finding.verdict.violation().is_some();
         self.judgement.findings.iter().filter(violated).map(|finding| finding.checker)
+    }
+
+    /// The rules that it broke, in the order of the checkers: the first decides.
+    pub fn broken_rules(&self) -> Vec<BrokenRule> {
+        let broken = self.judgement.findings.iter().filter_map(|finding| {
+            let rule = finding.verdict.violation()?.rule.to_owned();
+            Some(BrokenRule { checker: finding.checker.to_owned(), rule })
+        });
+        broken.collect()
     }
 
     /// The finding that decides: a violation before anything else; none if all passed.

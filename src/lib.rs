@@ -29,7 +29,8 @@
 //! | `cluster` | the simulated nodes and the hands on them | all above |
 //! | [`fault`] `workload` [`checker`] | what harms, works, judges | `cluster`; `history` |
 //! | [`scenario`] [`runner`] [`judge`] | bundles; one run; its verdict | all above |
-//! | [`explore`] [`report`] | many runs; a timeline | all above |
+//! | [`explore`] [`shrink`] | many runs; the smallest that shows it | all above |
+//! | [`corpus`] [`report`] | cases to keep; a timeline | all above |
 //! | [`testing`] `cli` | `#[test]`s; the program | all above |
 //!
 //! # Invariants
@@ -67,6 +68,8 @@ pub mod concurrency;
 pub mod conformance;
 pub mod contrib;
 #[cfg(all(madsim, feature = "harness"))]
+pub mod corpus;
+#[cfg(all(madsim, feature = "harness"))]
 pub mod demo;
 pub mod etcd;
 #[cfg(all(madsim, feature = "harness"))]
@@ -90,6 +93,8 @@ pub mod runner;
 pub mod scenario;
 #[cfg(feature = "harness")]
 pub mod seed;
+#[cfg(all(madsim, feature = "harness"))]
+pub mod shrink;
 pub mod storage;
 #[cfg(all(madsim, feature = "harness"))]
 pub mod testing;

@@ -87,6 +87,16 @@ pub enum ChoiceError {
         /// One past the last.
         end: u64,
     },
+    /// A share without a seed.
+    #[error("shard {shard} of seeds {start}..{end} has no seed: take fewer shards or more seeds")]
+    Shard {
+        /// Which one.
+        shard: String,
+        /// The first seed.
+        start: u64,
+        /// One past the last.
+        end: u64,
+    },
     /// A fault of the plan would never begin.
     #[error("fault {index}: start_ms is {start_ms}, expected less than the traffic's {traffic_ms}")]
     NeverBegins {

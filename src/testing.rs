@@ -10,16 +10,26 @@
 //! ```
 //!
 //! The environment variables `MADSIM_TEST_SEED`, `MADSIM_TEST_NUM` and `MADSIM_TEST_JOBS` override
-//! first seed, number of seeds and jobs, as in madsim; `MADSIM_TEST_CONFIG` is refused.
+//! first seed, number of seeds and jobs, as in madsim. `MADSIM_TEST_TIME_LIMIT` is the longest that
+//! a run may last, in simulated seconds; with `MADSIM_TEST_CHECK_DETERMINISM=1` each case is run
+//! twice and must give the same run. `MADSIM_TEST_CONFIG` is refused. A failing check saves its
+//! smallest case in `LEASEHOLD_SAVE_DIR`, or else in `leasehold` in the target folder.
 
-use std::{ops::Range, sync::Arc, sync::atomic::AtomicBool};
+mod corpus;
+mod failure;
+mod replay;
+
+use std::{ops::Range, sync::Arc, sync::atomic::AtomicBool, time::Duration};
+
+pub use corpus::{assert_corpus, read_corpus};
+pub use failure::explain;
+pub use replay::{CaseCheck, replay_case};
 
 use crate::{
     case::CaseOptions,
-    explore::{self, ExploreOptions, Failure, Summary, replay_token},
+    explore::{self, Demands, ExploreOptions, Shard, Summary},
     history::{OpKind, RowResult},
-    judge::{Judged, RunClass},
-    report::Timeline,
+    judge::RunClass,
     scenario::ChoiceError,
     storage::{Applied, Request, Response, StateMachine},
     system::{Change, MakeStorage, lock_maker},
@@ -109,9 +119,11 @@ impl Check {
             scenario: crate::scenario::CATALOG[0].name.to_owned(),
             options: CaseOptions::default(),
             seeds: 0..100,
+            shard: Shard::WHOLE,
             jobs,
             fail_fast: false,
             change: None,
+            demands: Demands::default(),
         };
         Check { options }
     }
@@ -164,30 +176,35 @@ impl Check {
         self
     }
 
+    /// A run that takes longer, in simulated time, is a harness error.
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.options.demands.time_limit = Some(limit);
+        self
+    }
+
+    /// Runs each case twice: one that gives two different runs is a harness error. Code under test
+    /// that reads a clock, or iterates a hash map, is found so.
+    pub fn check_determinism(mut self) -> Self {
+        self.options.demands.twice = true;
+        self
+    }
+
     /// A storage of your own; it is made anew for each run.
     pub fn storage<S: StorageUnderTest>(
         self,
         make: impl Fn() -> S + Send + Sync + 'static,
     ) -> Self {
-        let make: MakeStorage = Arc::new(move || Box::new(Hosted(make())));
-        self.change(Arc::new(move |system| system.storage = make.clone()))
+        self.change(own_storage(make))
     }
 
     /// A lock recipe of your own, with its session.
     pub fn lock<L: LockUnderTest>(self) -> Self {
-        let make = lock_maker(L::open);
-        self.change(Arc::new(move |system| system.lock = make.clone()))
+        self.change(own_lock::<L>())
     }
 
     /// One more change of the system's parts.
     fn change(mut self, change: Change) -> Self {
-        let before = self.options.change.take();
-        self.options.change = Some(Arc::new(move |system| {
-            if let Some(before) = &before {
-                before(system);
-            }
-            change(system);
-        }));
+        self.options.change = Some(after(self.options.change.take(), change));
         self
     }
 
@@ -203,16 +220,42 @@ impl Check {
     /// Runs all seeds and panics unless all pass: for a `#[test]`.
     ///
     /// # Panics
-    /// With seed, checker, plan, timeline and the way to replay, if a run does not pass; and if the
-    /// check itself makes no sense.
+    /// With seed, checker, plan, timeline and the way to replay, the smallest case that shows the
+    /// same and where it was saved, if a run does not pass; and if the check itself makes no sense.
     #[track_caller]
     pub fn assert_passes(self) -> Summary {
-        match self.run() {
-            Ok(summary) if summary.class() == RunClass::Pass => summary,
-            Ok(summary) => panic!("{}", explain(&summary)),
+        let checked = with_environment(self.options).and_then(|options| {
+            let summary = explore::explore(&options, &AtomicBool::new(false), |_| {})?;
+            Ok((summary, options))
+        });
+        match checked {
+            Ok((summary, _)) if summary.class() == RunClass::Pass => summary,
+            Ok((summary, options)) => panic!("{}", failure::explain_smallest(&summary, &options)),
             Err(error) => panic!("{error}"),
         }
     }
+}
+
+/// Puts a storage of the caller's in the place of the crate's.
+fn own_storage<S: StorageUnderTest>(make: impl Fn() -> S + Send + Sync + 'static) -> Change {
+    let make: MakeStorage = Arc::new(move || Box::new(Hosted(make())));
+    Arc::new(move |system| system.storage = make.clone())
+}
+
+/// Puts a lock of the caller's in the place of the crate's.
+fn own_lock<L: LockUnderTest>() -> Change {
+    let make = lock_maker(L::open);
+    Arc::new(move |system| system.lock = make.clone())
+}
+
+/// One change after another.
+fn after(before: Option<Change>, change: Change) -> Change {
+    Arc::new(move |system| {
+        if let Some(before) = &before {
+            before(system);
+        }
+        change(system);
+    })
 }
 
 fn with_environment(mut options: ExploreOptions) -> Result<ExploreOptions, CheckError> {
@@ -242,50 +285,33 @@ fn with_environment(mut options: ExploreOptions) -> Result<ExploreOptions, Check
         }
         options.jobs = jobs;
     }
+    demands(&mut options.demands)?;
     Ok(options)
 }
 
-/// What a failing check says: what failed, why, and how to see it again.
-pub fn explain(summary: &Summary) -> String {
-    let runs = summary.runs;
-    let Some(failure) = summary.first_failure() else {
-        let mut missing: Vec<_> = summary.not_reached().iter().map(|p| p.name()).collect();
-        missing.extend(summary.idle());
-        let missing = missing.join(", ");
-        return format!("{runs} runs: {}; not reached: {missing}", summary.class().name());
-    };
-    let failed = summary.failures_total();
-    match failure {
-        Failure::Broken { case, error } => format!("seed {}: {error}", case.seed),
-        Failure::Judged(judged) => {
-            let finding = judged.worst();
-            let checker = finding.map_or("", |finding| finding.checker);
-            let verdict = finding.map(|finding| finding.verdict.to_string()).unwrap_or_default();
-            let violation = finding.and_then(|finding| finding.verdict.violation());
-            let evidence = violation.map(|found| found.events.as_slice()).unwrap_or_default();
-            let sentences = judged.fault_sentences();
-            let plan: String = sentences.values().map(|fault| format!("  {fault}\n")).collect();
-            let faults = sentences.iter().map(|(at, text)| (*at, text.as_str())).collect();
-            let timeline = Timeline::new(&judged.run.history)
-                .families(&faults)
-                .evidence(evidence)
-                .window()
-                .max_lines(60);
-            format!(
-                "{failed} of {runs} runs did not pass\nseed {}, checker {checker}: {verdict}\n\
-                 plan:\n{plan}{timeline}{}",
-                judged.run.case.seed,
-                how_to_replay(summary, judged)
-            )
+/// What the environment asks of a run beside its verdict.
+fn demands(demands: &mut Demands) -> Result<(), CheckError> {
+    let variable = |name| std::env::var_os(name).map(|v| v.to_string_lossy().into_owned());
+    let name = "MADSIM_TEST_TIME_LIMIT";
+    if let Some(value) = variable(name) {
+        let seconds = value.parse().ok().filter(|seconds: &f64| *seconds > 0.0);
+        match seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
+            Some(limit) => demands.time_limit = Some(limit),
+            None => {
+                let expected = "simulated seconds, more than 0";
+                return Err(CheckError::Environment { name, value, expected });
+            }
         }
     }
-}
-
-/// A token holds no storage of the caller's: such a run is replayed by the caller's own check.
-fn how_to_replay(summary: &Summary, judged: &Judged) -> String {
-    if summary.own_parts {
-        format!("replay with: MADSIM_TEST_SEED={} and this same check", judged.run.case.seed)
-    } else {
-        format!("replay with: leasehold replay {}", replay_token(judged))
+    let name = "MADSIM_TEST_CHECK_DETERMINISM";
+    match variable(name) {
+        None => {}
+        Some(value) if ["1", "true"].contains(&value.as_str()) => demands.twice = true,
+        // In madsim any value turns it on; "0" looks like the opposite, so it is asked back.
+        Some(value) => {
+            let expected = "1 (unset it to run each case once)";
+            return Err(CheckError::Environment { name, value, expected });
+        }
     }
+    Ok(())
 }

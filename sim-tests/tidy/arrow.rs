@@ -65,6 +65,9 @@ const SIBLINGS: &[(&str, &str)] = &[
     ("judge", "scenario"),
     ("demo", "runner"),
     ("demo", "scenario"),
+    // Shrinking runs cases as an exploration does, and a corpus judges what such a run gave.
+    ("shrink", "explore"),
+    ("corpus", "explore"),
     // The program's first file starts the command line.
     ("main", "cli"),
 ];

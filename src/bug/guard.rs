@@ -3,6 +3,7 @@
 pub(super) mod answer_before_sync;
 pub(super) mod check_then_write;
 pub(super) mod equality;
+pub(super) mod fence_before_table;
 pub(super) mod late_original;
 pub(super) mod mark_per_key;
 pub(super) mod no_mark_on_reads;

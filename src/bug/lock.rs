@@ -162,7 +162,6 @@ impl<P: LockPolicy> PlainLock<P> {
         point::reach("queue.before_enqueue").await;
         let (revision, mut read) = queue::enqueue(&self.session, self.policy.as_ref(), key).await?;
         self.own = Some((key.to_owned(), revision));
-        point::reach("queue.after_enqueue").await;
         if !self.policy.waits() {
             return Ok((revision, read));
         }
@@ -179,6 +178,7 @@ impl<P: LockPolicy> PlainLock<P> {
                 return Err(LockFailure::definite("the own key is gone"));
             };
             let Some((before, _)) = place.checked_sub(1).and_then(|at| queue.keys.get(at)) else {
+                point::reach("queue.after_enqueue").await;
                 return Ok((revision, read));
             };
             let from = self.policy.watches_from(read);

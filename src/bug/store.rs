@@ -47,6 +47,11 @@ pub(crate) trait StorePolicy: Send + Sync + 'static {
         op == OpKind::Write
     }
 
+    /// Whether the fence is asked before the table.
+    fn fences_first(&self) -> bool {
+        false
+    }
+
     /// Whether a request below the last number of its token is rejected.
     fn keeps_order(&self) -> bool {
         true
@@ -154,13 +159,16 @@ impl<P: StorePolicy> StateMachine for PlainStore<P> {
             let asked = (last.op, &last.key, &last.val);
             Some(last.seq) == request.seq && asked == (request.op, &place(request), &request.val)
         });
-        if let Some(same) = same.filter(|_| self.policy.answers_again(request.op)) {
+        let (known, before) = self.memory.marks.get(&mark).copied().unwrap_or_default();
+        let fenced = self.policy.is_stale(token, known, before);
+        let again = self.policy.answers_again(request.op);
+        let passes = !(fenced && self.policy.fences_first());
+        if let Some(same) = same.filter(|_| again && passes) {
             let response = answer(request, same.answer.clone());
             return Applied { response, result: RowResult::Replayed, effect: false };
         }
         let late = last.is_some_and(|last| request.seq.is_some_and(|seq| seq < last.seq));
-        let (known, before) = self.memory.marks.get(&mark).copied().unwrap_or_default();
-        if self.policy.is_stale(token, known, before) {
+        if fenced {
             self.memory.marks.entry(mark).or_default().0 =
                 self.policy.mark_after_refusal(known, token);
             let mut refused = Applied::refused(format!("stale token {token}, the mark is {known}"));

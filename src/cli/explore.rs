@@ -10,12 +10,16 @@ use std::{
     time::Instant,
 };
 
-use super::{ExploreArguments, err, failure, out, pages, progress::Progress, report, usage};
+use super::{
+    ExploreArguments, err, failure, out, pages, progress::Progress, report, smallest, usage,
+};
 use crate::{
     case::CaseOptions,
     checker::Property,
     explore::{
-        ExploreOptions, HARNESS_ERRORS_MAX, JOBS_MAX, LockPhase, Summary, explore, unreachable,
+        Demands, ExploreOptions, HARNESS_ERRORS_MAX, JOBS_MAX, LockPhase, Summary, explore,
+        results::{Results, failed_line},
+        unreachable,
     },
     judge::RunClass,
     scenario::CLIENTS_MAX,
@@ -38,9 +42,14 @@ pub(super) fn run(arguments: &ExploreArguments) -> u8 {
     let told = stop.clone();
     // Without a handler Ctrl-C simply ends the program: there is nothing to lose.
     let _ = ctrlc::set_handler(move || told.store(true, Ordering::Relaxed));
-    let mut progress = Progress::new(options.seeds.end - options.seeds.start);
+    let mut progress = Progress::new(options.shard.len(&options.seeds));
     let began = Instant::now();
     let result = explore(&options, &stop, |summary| {
+        if arguments.json
+            && let Some(last) = &summary.last_failed
+        {
+            out(format_args!("{}", failed_line(last)));
+        }
         if let Some((seed, hash)) = summary.last_hash.filter(|_| arguments.hashes) {
             out(format_args!("hash {seed} {hash}"));
         }
@@ -48,24 +57,43 @@ pub(super) fn run(arguments: &ExploreArguments) -> u8 {
     });
     let wall = began.elapsed();
     progress.finish();
-    let summary = match result {
+    let mut summary = match result {
         Ok(summary) => summary,
         Err(error) => return usage(format_args!("{error}")),
     };
-    print(&summary, &options, wall.as_secs_f64());
-    if arguments.coverage && summary.has_faults {
+    // The results are sums: the histories of the failures are not copied, and their lines are out.
+    let failures = std::mem::take(&mut summary.failures);
+    let results = Results::new(summary.clone(), Vec::new(), &options.seeds, options.shard);
+    summary.failures = failures;
+    if arguments.json {
+        out(format_args!("{}", results.summary_line()));
+    } else {
+        print(&summary, &results.seeds(), Some((wall.as_secs_f64(), options.jobs)));
+    }
+    if arguments.coverage && summary.has_faults && !arguments.json {
         print_coverage(&summary);
     }
-    if let Some(failed) = summary.first_failure() {
-        failure::print(failed);
+    let smallest = (!arguments.no_shrink).then_some(&options);
+    if let Some(failure) = summary.first_failure().filter(|_| !arguments.json) {
+        let shrunk = smallest.and_then(|options| smallest::of(failure, options));
+        failure::print(failure, shrunk.as_ref());
     }
+    let saved = match &arguments.save {
+        Some(dir) => smallest::save(dir, &summary, smallest),
+        None => Ok(()),
+    };
     let mut class = summary.class();
     if let Some(Err(message)) = arguments.report.as_ref().map(|dir| pages::write_all(dir, &summary))
     {
         err(format_args!("error: {message}"));
         class = class.worse(RunClass::HarnessError);
     }
-    print_verdict(&summary);
+    if !arguments.json {
+        print_verdict(&summary);
+    }
+    if let Err(message) = saved {
+        return usage(format_args!("{message}"));
+    }
     if summary.interrupted { INTERRUPTED } else { class.exit_status() }
 }
 
@@ -85,9 +113,11 @@ fn options(arguments: &ExploreArguments) -> Result<ExploreOptions, String> {
             ..CaseOptions::default()
         },
         seeds: seeds(&arguments.seeds)?,
+        shard: arguments.shard.parse().map_err(|error| format!("--shard {error}"))?,
         jobs,
         fail_fast: arguments.fail_fast,
         change: None,
+        demands: Demands::default(),
     })
 }
 
@@ -120,32 +150,35 @@ pub(super) fn seeds(text: &str) -> Result<Range<u64>, String> {
     Ok(range)
 }
 
-fn print(summary: &Summary, options: &ExploreOptions, wall_s: f64) {
-    let Summary { runs, requests, .. } = *summary;
+/// The sum. `wall` is how many seconds it took, with how many jobs, where that means something.
+pub(super) fn print(summary: &Summary, seeds: &str, wall: Option<(f64, usize)>) {
+    let Summary { runs, requests, events, .. } = *summary;
     let simulated = summary.simulated.as_secs_f64();
-    let rate = |n: f64| if wall_s > 0.0 { n / wall_s } else { 0.0 };
     let chosen = &summary.options;
     out(format_args!(
-        "scenario   {} in profile {} with guard {}, token {}, {} clients; seeds {}..{}",
-        summary.scenario,
-        chosen.profile,
-        chosen.guard,
-        chosen.token,
-        chosen.clients,
-        options.seeds.start,
-        options.seeds.start + runs
+        "scenario   {} in profile {} with guard {}, token {}, {} clients; seeds {seeds}",
+        summary.scenario, chosen.profile, chosen.guard, chosen.token, chosen.clients
     ));
-    out(format_args!(
-        "runs       {runs} in {wall_s:.1} s with {} jobs: {:.0} runs/s, {:.0} requests/s",
-        options.jobs,
-        rate(runs as f64),
-        rate(requests as f64)
-    ));
-    out(format_args!(
-        "simulated  {simulated:.0} s, {:.0} s a second; {requests} requests, {} events",
-        rate(simulated),
-        summary.events
-    ));
+    match wall {
+        Some((wall_s, jobs)) => {
+            let rate = |n: f64| if wall_s > 0.0 { n / wall_s } else { 0.0 };
+            out(format_args!(
+                "runs       {runs} in {wall_s:.1} s with {jobs} jobs: {:.0} runs/s, \
+                 {:.0} requests/s",
+                rate(runs as f64),
+                rate(requests as f64)
+            ));
+            out(format_args!(
+                "simulated  {simulated:.0} s, {:.0} s a second; {requests} requests, \
+                 {events} events",
+                rate(simulated)
+            ));
+        }
+        None => {
+            out(format_args!("runs       {runs}"));
+            out(format_args!("simulated  {simulated:.0} s; {requests} requests, {events} events"));
+        }
+    }
     if summary.has_faults {
         out(format_args!("faults     family          applied   with effect   not applied"));
         for (family, count) in &summary.faults {
@@ -197,7 +230,7 @@ fn print_coverage(summary: &Summary) {
     }
 }
 
-fn print_verdict(summary: &Summary) {
+pub(super) fn print_verdict(summary: &Summary) {
     for (checker, (runs, first)) in &summary.caught {
         out(format_args!(
             "caught     {checker}: {runs} of {} runs, first seed {first}",

@@ -7,16 +7,21 @@ use crate::{
     explore::{Failure, replay_token},
     judge::Judged,
     report::Timeline,
+    shrink::Shrunk,
 };
 
 /// The most lines of a timeline in a failure's text.
 const LINES_MAX: usize = 60;
 
-pub(super) fn print(failure: &Failure) {
+/// The failure; where it was shrunk, with the timeline of the small run in place of its own.
+pub(super) fn print(failure: &Failure, shrunk: Option<&Shrunk>) {
     match failure {
         Failure::Judged(judged) => {
             print_finding(judged);
-            print_timeline(judged, LINES_MAX);
+            match shrunk {
+                Some(shrunk) => print_shrunk(shrunk),
+                None => print_timeline(judged, LINES_MAX),
+            }
             out(format_args!("replay     leasehold replay {}", replay_token(judged)));
             out(format_args!("           (cargo run --release -- replay …)"));
         }
@@ -33,6 +38,16 @@ pub(super) fn print(failure: &Failure) {
             ));
         }
     }
+}
+
+/// The smallest case: in a sentence, as timeline, as JSON, as a test, and as a command.
+pub(super) fn print_shrunk(shrunk: &Shrunk) {
+    out(format_args!("shrunk     {}", shrunk.summary()));
+    out(format_args!("           {}", shrunk.case().sentence()));
+    print_timeline(&shrunk.judged, LINES_MAX);
+    out(format_args!("as case\n{}", shrunk.case().to_json()));
+    out(format_args!("as test\n{}", shrunk.test_source(false)));
+    out(format_args!("small      leasehold replay {}", replay_token(&shrunk.judged)));
 }
 
 /// What the worst checker says.

@@ -23,7 +23,11 @@ const BROKEN: u8 = 3;
 pub(super) struct MergeArguments {
     /// The files of the processes, of one machine and one run.
     #[arg(required = true, value_name = "FILE")]
-    files: Vec<PathBuf>,
+    pub(super) files: Vec<PathBuf>,
+    /// The files are results of `explore --json`, of shares of one exploration: print their sum and
+    /// verdict (simulation build).
+    #[arg(long, conflicts_with = "out")]
+    pub(super) results: bool,
     /// Where the history goes [default: standard output].
     #[arg(long, value_name = "F")]
     out: Option<PathBuf>,
@@ -53,7 +57,12 @@ pub(super) fn merge(arguments: &MergeArguments) -> u8 {
 fn merged(arguments: &MergeArguments) -> Result<(), String> {
     let mut texts = Vec::new();
     for file in &arguments.files {
-        texts.push((file.display().to_string(), read(file)?));
+        let text = read(file)?;
+        if text.starts_with("{\"leasehold_results\"") {
+            let name = file.display();
+            return Err(format!("{name}: results of explore: join them with merge --results"));
+        }
+        texts.push((file.display().to_string(), text));
     }
     let history = merge::merge(&texts).map_err(|error| error.to_string())?;
     let text = codec::encode(&history);
@@ -66,7 +75,7 @@ fn merged(arguments: &MergeArguments) -> Result<(), String> {
     }
 }
 
-fn read(path: &PathBuf) -> Result<String, String> {
+pub(super) fn read(path: &PathBuf) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 

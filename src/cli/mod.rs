@@ -31,6 +31,10 @@ mod progress;
 #[cfg(madsim)]
 mod replay;
 mod report;
+#[cfg(madsim)]
+mod results;
+#[cfg(madsim)]
+mod smallest;
 #[cfg(not(madsim))]
 mod storage;
 #[cfg(not(madsim))]
@@ -82,7 +86,7 @@ enum Command {
     Bugs(BugsArguments),
     /// Compare the simulated etcd with recordings of real servers, case by case.
     Conformance(ConformanceArguments),
-    /// Put the records of a run's processes into one order: a history.
+    /// Put the records of a run's processes into one order: a history. Or join results of explore.
     Merge(merge::MergeArguments),
     /// Judge a history with every checker.
     Check(merge::CheckArguments),
@@ -154,6 +158,18 @@ struct ExploreArguments {
     /// Write a page of HTML for each violation into this directory.
     #[arg(long, value_name = "DIR")]
     report: Option<std::path::PathBuf>,
+    /// Explore share K of N only: the seeds whose remainder by N is K - 1.
+    #[arg(long, default_value = "1/1", value_name = "K/N", allow_hyphen_values = true)]
+    shard: String,
+    /// Print JSON lines instead: one a run that did not pass, then the sum (for merge --results).
+    #[arg(long, conflicts_with = "hashes")]
+    json: bool,
+    /// Do not look for the smallest case that shows the first failure.
+    #[arg(long)]
+    no_shrink: bool,
+    /// Write the smallest case of each rule that was broken into this folder, for a corpus.
+    #[arg(long, value_name = "DIR")]
+    save: Option<std::path::PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -165,8 +181,12 @@ struct DemoArguments {
 
 #[derive(Debug, clap::Args)]
 struct ReplayArguments {
-    /// The token that a failing run has printed.
-    token: String,
+    /// The token that a failing run has printed, or the file of a case (*.json).
+    #[arg(value_name = "TOKEN|FILE")]
+    case: String,
+    /// Look for the smallest case that breaks the same rule, and tell that too.
+    #[arg(long)]
+    shrink: bool,
     /// Write a page of HTML for each violation into this directory.
     #[arg(long, value_name = "DIR")]
     report: Option<std::path::PathBuf>,
@@ -239,6 +259,7 @@ fn dispatch(command: Command) -> u8 {
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Bugs(arguments) => bugs::run(&arguments),
         Command::Conformance(arguments) => conformance::run(&arguments),
+        Command::Merge(arguments) if arguments.results => results::join(&arguments.files),
         Command::Merge(arguments) => merge::merge(&arguments),
         Command::Check(arguments) => merge::check(&arguments),
         Command::Lock(elsewhere) => elsewhere.refuse("lock"),
@@ -264,6 +285,7 @@ fn dispatch(command: Command) -> u8 {
         Command::Lock(arguments) => return lock::run(&arguments),
         Command::Storage(arguments) => return storage::run(&arguments),
         Command::Client(arguments) => return client::run(arguments),
+        Command::Merge(arguments) if arguments.results => "merge --results",
         Command::Merge(arguments) => return merge::merge(&arguments),
         Command::Check(arguments) => return merge::check(&arguments),
         Command::Worker(role) => return worker::run(&role),

@@ -1,34 +1,45 @@
 //! `leasehold replay`: one case again, with its timeline.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
-use super::{ReplayArguments, err, failure, out, pages, report, usage};
+use super::{ReplayArguments, err, failure, out, pages, report, smallest, usage};
 use crate::{
     bug,
-    case::ReplayToken,
+    case::{Case, ReplayToken},
+    corpus::{Expectation, read_case},
     explore::run_and_judge,
+    history::hash::RunHash,
     judge::{Judged, RunClass},
     report::Timeline,
     runner::RunError,
 };
 
+/// What is to be run, and what is known of its run.
+struct Wanted {
+    case: Case,
+    /// The hash that it had, and with which version of the crate.
+    hash: Option<(RunHash, String)>,
+    /// The verdict that it must give.
+    expect: Option<Expectation>,
+}
+
 pub(super) fn run(arguments: &ReplayArguments) -> u8 {
-    let token = match ReplayToken::decode(&arguments.token) {
-        Ok(token) => token,
-        Err(error) => return usage(format_args!("{error}")),
+    let wanted = match wanted(&arguments.case) {
+        Ok(wanted) => wanted,
+        Err(message) => return usage(format_args!("{message}")),
     };
-    let change = match bug::change_of(&token.case.options) {
+    let change = match bug::change_of(&wanted.case.options) {
         Ok(change) => change,
         Err(error) => return usage(format_args!("{error}")),
     };
     if let Err(message) = report::prepare(arguments.report.as_ref()) {
         return usage(format_args!("{message}"));
     }
-    let judged = match run_and_judge(&token.case, change.as_ref()) {
+    let judged = match run_and_judge(&wanted.case, change.as_ref()) {
         Ok(judged) => judged,
         Err(broken) => match broken.1 {
             RunError::Case(error) => {
-                return usage(format_args!("the token's case cannot be run: {error}"));
+                return usage(format_args!("the case cannot be run: {error}"));
             }
             RunError::Harness(error) => {
                 err(format_args!("error: {error}"));
@@ -44,26 +55,58 @@ pub(super) fn run(arguments: &ReplayArguments) -> u8 {
     if judged.worst().is_some() {
         failure::print_timeline(&judged, usize::MAX);
     }
-    let mut class = judged.class();
-    if let Some(Err(message)) = arguments.report.as_ref().map(|dir| write_pages(dir, &judged)) {
-        err(format_args!("error: {message}"));
-        class = class.worse(RunClass::HarnessError);
+    if arguments.shrink {
+        match smallest::of_judged(&judged, &|case| run_and_judge(case, change.as_ref())) {
+            Some(shrunk) => failure::print_shrunk(&shrunk),
+            None => out(format_args!("shrunk     nothing: the run broke no rule")),
+        }
     }
+    let written = arguments.report.as_ref().map(|dir| write_pages(dir, &judged));
     out(format_args!("verdict    {}", judged.class().name()));
-    let same = judged.run.hash == token.run_hash;
-    let own = env!("CARGO_PKG_VERSION");
-    if same {
-        out(format_args!("run hash   {}: the same run", judged.run.hash));
+    if let Some(expect) = wanted.expect {
+        match expect.differs(&Ok(judged.clone())) {
+            None => out(format_args!("expected   {expect}: so it is")),
+            Some(differs) => out(format_args!("differs    {differs}")),
+        }
+    }
+    if let Some(Err(message)) = written {
+        err(format_args!("error: {message}"));
+        return RunClass::HarnessError.exit_status();
+    }
+    compare(&judged, wanted.hash)
+}
+
+fn wanted(text: &str) -> Result<Wanted, String> {
+    if !text.ends_with(".json") && !Path::new(text).exists() {
+        let token = ReplayToken::decode(text).map_err(|error| error.to_string())?;
+        let hash = Some((token.run_hash, token.crate_version));
+        return Ok(Wanted { case: token.case, hash, expect: None });
+    }
+    let json = fs::read_to_string(text).map_err(|error| format!("{text}: {error}"))?;
+    let (case, expect) = read_case(&json).map_err(|error| format!("{text}: {error}"))?;
+    Ok(Wanted { case, hash: None, expect })
+}
+
+/// Holds the run hash against that of the token, and gives the exit status.
+fn compare(judged: &Judged, known: Option<(RunHash, String)>) -> u8 {
+    let (hash, class) = (judged.run.hash, judged.class());
+    let Some((known, version)) = known else {
+        out(format_args!("run hash   {hash}"));
+        return class.exit_status();
+    };
+    if hash == known {
+        out(format_args!("run hash   {hash}: the same run"));
         return class.exit_status();
     }
-    out(format_args!("run hash   {}, the token has {}", judged.run.hash, token.run_hash));
-    if token.crate_version == own {
+    out(format_args!("run hash   {hash}, the token has {known}"));
+    let own = env!("CARGO_PKG_VERSION");
+    if version == own {
         err(format_args!("error: not deterministic: version {own} gave this case another run"));
         return RunClass::HarnessError.exit_status();
     }
     out(format_args!(
-        "           the token is from version {:?}, this is {own}: another run is to be expected",
-        token.crate_version
+        "           the token is from version {version:?}, this is {own}: another run is to be \
+         expected"
     ));
     class.exit_status()
 }

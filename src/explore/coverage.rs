@@ -7,12 +7,15 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::history::{
     Commit, EventKind, FaultAction, Function, History, KeyChange, NodeName, OpId, Outcome, Reply,
 };
 
 /// Where a client stands with its lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LockPhase {
     /// It has asked for the lock, and another owns it.
     Waiting,
@@ -66,8 +69,8 @@ pub fn unreachable(family: &str, phase: LockPhase) -> Option<&'static str> {
 }
 
 /// How many faults of each family have begun in each phase. Sums over runs.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Coverage(BTreeMap<(&'static str, LockPhase), u64>);
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Coverage(BTreeMap<String, BTreeMap<LockPhase, u64>>);
 
 impl Coverage {
     /// The matrix of a history. `families` names the family of each fault of the plan by its index.
@@ -79,7 +82,7 @@ impl Coverage {
                 && let Some(family) = families.get(index)
             {
                 for phase in world.hit(family, event.node, event.at_ns) {
-                    *coverage.0.entry((family, phase)).or_default() += 1;
+                    coverage.add(family, phase, 1);
                 }
             }
             world.see(event.at_ns, event.node, &event.kind);
@@ -89,8 +92,11 @@ impl Coverage {
 
     /// How many faults of the family have begun in the phase.
     pub fn count(&self, family: &str, phase: LockPhase) -> u64 {
-        let cell = self.0.iter().find(|((name, of), _)| *name == family && *of == phase);
-        cell.map_or(0, |(_, count)| *count)
+        self.0.get(family).and_then(|row| row.get(&phase)).copied().unwrap_or(0)
+    }
+
+    fn add(&mut self, family: &str, phase: LockPhase, count: u64) {
+        *self.0.entry(family.to_owned()).or_default().entry(phase).or_default() += count;
     }
 
     /// The cells of these families that could have been reached and were not.
@@ -108,8 +114,10 @@ impl Coverage {
 
 impl std::ops::AddAssign<&Coverage> for Coverage {
     fn add_assign(&mut self, other: &Coverage) {
-        for (cell, count) in &other.0 {
-            *self.0.entry(*cell).or_default() += count;
+        for (family, row) in &other.0 {
+            for (phase, count) in row {
+                self.add(family, *phase, *count);
+            }
         }
     }
 }

@@ -1,6 +1,11 @@
 //! The sum of many runs.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
 
 use super::{Coverage, LockPhase, Outcome};
 use crate::{
@@ -63,8 +68,49 @@ impl Failure {
     }
 }
 
+/// A run that did not pass, in a few words: what the results of an exploration keep of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    /// Its seed.
+    pub seed: u64,
+    /// Its class.
+    pub class: RunClass,
+    /// The checker that decided; none if it gave no history.
+    pub checker: Option<String>,
+    /// The broken rule; none if it broke none.
+    pub rule: Option<String>,
+    /// What was said.
+    pub message: String,
+    /// The token that replays it; none if it gave no history.
+    pub replay: Option<String>,
+}
+
+impl Failed {
+    fn of(failure: &Failure) -> Failed {
+        let seed = failure.case().seed.0;
+        match failure {
+            Failure::Judged(judged) => {
+                let worst = judged.worst();
+                let violation = worst.and_then(|finding| finding.verdict.violation());
+                Failed {
+                    seed,
+                    class: judged.class(),
+                    checker: worst.map(|finding| finding.checker.to_owned()),
+                    rule: violation.map(|violation| violation.rule.to_owned()),
+                    message: worst.map_or_else(String::new, |f| f.verdict.to_string()),
+                    replay: Some(replay_token(judged)),
+                }
+            }
+            Failure::Broken { error, .. } => {
+                let (class, message) = (RunClass::HarnessError, error.clone());
+                Failed { seed, class, checker: None, rule: None, message, replay: None }
+            }
+        }
+    }
+}
+
 /// The sum of many runs.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Summary {
     /// The scenario.
     pub scenario: String,
@@ -85,22 +131,28 @@ pub struct Summary {
     /// In how many runs each property was reached.
     pub reached_runs: BTreeMap<Property, u64>,
     /// Faults by family.
-    pub faults: BTreeMap<&'static str, FaultCount>,
+    pub faults: BTreeMap<String, FaultCount>,
     /// In which phase of a client's lock they began.
     pub coverage: Coverage,
     /// How many runs each checker found a violation in, and the first seed.
-    pub caught: BTreeMap<&'static str, (u64, u64)>,
+    pub caught: BTreeMap<String, (u64, u64)>,
     /// How much each checker has judged.
-    pub judged: BTreeMap<&'static str, u64>,
+    pub judged: BTreeMap<String, u64>,
     /// Runs that broke.
     pub harness_errors: u64,
     /// Runs without an answer.
     pub unknown: u64,
     /// Runs that violated a rule.
     pub violations: u64,
-    /// The first runs that did not pass, in the order of their seeds.
+    /// The first runs that did not pass, and the first that broke each rule, in the order of their
+    /// seeds.
+    #[serde(skip)]
     pub failures: Vec<Failure>,
+    /// The run that was added last, if it did not pass.
+    #[serde(skip)]
+    pub last_failed: Option<Failed>,
     /// The seed and run hash of the run that was added last, if it was judged.
+    #[serde(skip)]
     pub last_hash: Option<(Seed, RunHash)>,
     /// Whether the storage was the caller's own: then a token alone does not replay a run.
     pub own_parts: bool,
@@ -122,7 +174,7 @@ impl Summary {
             classes: Classes::default(),
             reached: Reached::default(),
             reached_runs: BTreeMap::new(),
-            faults: CATALOG.iter().map(|row| (row.name, FaultCount::default())).collect(),
+            faults: CATALOG.iter().map(|row| (row.name.into(), FaultCount::default())).collect(),
             coverage: Coverage::default(),
             caught: BTreeMap::new(),
             judged: BTreeMap::new(),
@@ -130,6 +182,7 @@ impl Summary {
             unknown: 0,
             violations: 0,
             failures: Vec::new(),
+            last_failed: None,
             last_hash: None,
             own_parts: false,
             interrupted: false,
@@ -148,9 +201,48 @@ impl Summary {
                 Some(Failure::Broken { case: Box::new(case), error: error.to_string() })
             }
         };
-        if self.failures.len() < FAILURES_KEPT {
+        self.last_failed = failure.as_ref().map(Failed::of);
+        if self.failures.len() < FAILURES_KEPT || failure.as_ref().is_some_and(|f| self.is_new(f)) {
             self.failures.extend(failure);
         }
+    }
+
+    /// Whether a failure broke a rule that none of the kept ones broke.
+    fn is_new(&self, failure: &Failure) -> bool {
+        let broken = |failure: &Failure| match failure {
+            Failure::Judged(judged) => judged.broken_rules(),
+            Failure::Broken { .. } => Vec::new(),
+        };
+        let known: BTreeSet<_> = self.failures.iter().flat_map(broken).collect();
+        broken(failure).iter().any(|rule| !known.contains(rule))
+    }
+
+    /// Adds what other runs of the same exploration gave. Only the sums: kept failures stay.
+    pub(super) fn absorb(&mut self, other: &Summary) {
+        self.runs += other.runs;
+        self.simulated += other.simulated;
+        self.requests += other.requests;
+        self.events += other.events;
+        self.classes += other.classes;
+        self.reached += &other.reached;
+        for (property, runs) in &other.reached_runs {
+            *self.reached_runs.entry(*property).or_default() += runs;
+        }
+        for (family, count) in &other.faults {
+            *self.faults.entry(family.clone()).or_default() += *count;
+        }
+        for (checker, (runs, first)) in &other.caught {
+            let caught = self.caught.entry(checker.clone()).or_insert((0, *first));
+            *caught = (caught.0 + runs, caught.1.min(*first));
+        }
+        self.coverage += &other.coverage;
+        for (checker, judged) in &other.judged {
+            *self.judged.entry(checker.clone()).or_default() += judged;
+        }
+        self.harness_errors += other.harness_errors;
+        self.unknown += other.unknown;
+        self.violations += other.violations;
+        self.interrupted |= other.interrupted;
     }
 
     fn add_judged(&mut self, judged: Judged) -> Option<Failure> {
@@ -163,20 +255,17 @@ impl Summary {
             *self.reached_runs.entry(property).or_default() += u64::from(count > 0);
         }
         for (family, count) in &judged.faults {
-            let sum = self.faults.entry(family).or_default();
-            sum.applied += count.applied;
-            sum.effective += count.effective;
-            sum.skipped += count.skipped;
+            *self.faults.entry((*family).to_owned()).or_default() += *count;
         }
         for finding in &judged.judgement.findings {
-            *self.judged.entry(finding.checker).or_default() += finding.judged;
+            *self.judged.entry(finding.checker.to_owned()).or_default() += finding.judged;
         }
         let plan = (0..).zip(&judged.run.case.plan.faults);
         let families = plan.map(|(index, fault)| (index, family_of(&fault.kind).name)).collect();
         self.coverage += &Coverage::of(&judged.run.history, &families);
         let seed = judged.run.case.seed.0;
         for checker in judged.violated() {
-            self.caught.entry(checker).or_insert((0, seed)).0 += 1;
+            self.caught.entry(checker.to_owned()).or_insert((0, seed)).0 += 1;
         }
         match judged.class() {
             RunClass::Pass => None,

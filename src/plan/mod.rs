@@ -3,6 +3,7 @@
 //! A plan is drawn from the seed (or written by hand) before the run starts, and then executed. So
 //! it can be printed, saved, replayed and shrunk. It knows nothing of how a fault is done.
 
+mod amount;
 mod kind;
 mod validate;
 mod words;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::amount::Amount;
 pub use self::kind::{FaultKind, RequestHarm, RequestName};
 
 /// The version of the plan format.

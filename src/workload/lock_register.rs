@@ -178,6 +178,8 @@ async fn hold(
         process.run(Some(holding), Function::Unlock { name }, unlock, |()| Reply::Done).await;
     match (worked, unlocked) {
         (Err(gave_up), _) => Err(gave_up),
+        // Some go on with the session: it must not take the old place for a new one.
+        (Ok(()), Err(_)) if lock.is_live() && process.stream.chance(500) => Ok(()),
         (Ok(()), Err(_)) => Err(GaveUp::Lock),
         (Ok(()), Ok(_)) => Ok(()),
     }

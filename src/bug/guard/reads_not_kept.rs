@@ -15,7 +15,7 @@ pub(in crate::bug) const BUG: KnownBug = KnownBug {
     source: "derived: a read is not thought to change anything",
     needs: Needs::Fault,
     profile: "crash",
-    caught_by: "durability",
+    caught_by: "linearizability",
     scenario: "fenced-lock",
     build_in: |system, site| {
         system.storage = plain_store(ReadsNotKept, site);

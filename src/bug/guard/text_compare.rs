@@ -11,7 +11,7 @@ pub(in crate::bug) const BUG: KnownBug = KnownBug {
     source: "derived: tokens in strings, sorted as strings",
     needs: Needs::Nothing,
     profile: "calm",
-    caught_by: "no-stale-write",
+    caught_by: "linearizability",
     scenario: "fenced-lock",
     build_in: |system, site| {
         system.storage = plain_store(TextCompare, site);

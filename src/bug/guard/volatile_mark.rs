@@ -11,7 +11,7 @@ pub(in crate::bug) const BUG: KnownBug = KnownBug {
     source: "derived: the mark kept in memory beside durable data",
     needs: Needs::Fault,
     profile: "crash",
-    caught_by: "no-stale-write",
+    caught_by: "linearizability",
     scenario: "fenced-lock",
     build_in: |system, site| {
         system.storage = plain_store(VolatileMark, site);

@@ -6,15 +6,15 @@ use crate::{
 };
 
 pub(in crate::bug) const BUG: KnownBug = KnownBug {
-    name: "missed-delete",
-    help: "a watch from a revision that was compacted misses the deletions in it",
-    source: Quirk::MissedDelete.source(),
+    name: "stuck-expiry",
+    help: "a lease whose revocation failed once is never revoked again",
+    source: Quirk::StuckExpiry.source(),
     needs: Needs::Fault,
-    profile: "all",
+    profile: "crash",
     caught_by: "liveness",
     scenario: "fenced-lock",
     build_in: |system, site| {
         site.hit();
-        system.quirks.insert(Quirk::MissedDelete);
+        system.quirks.insert(Quirk::StuckExpiry);
     },
 };

@@ -1,0 +1,166 @@
+//! Failures arrive small: how small, in how many runs; and what a failing check says.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    panic::{AssertUnwindSafe, catch_unwind},
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use leasehold::{
+    explore::{Failure, run_and_judge},
+    shrink::{Limits, shrink},
+    testing::{Answer, Check, StorageUnderTest, replay_case},
+};
+
+/// Over all failures of each wrong scheme in 40 seeds, the median small case has three faults or
+/// fewer, and breaks the same rule when it is run again. The figures are said aloud.
+#[test]
+#[allow(clippy::print_stdout)]
+fn the_median_failure_has_three_faults_or_fewer() {
+    for (guard, token) in [("unfenced", "revision"), ("equal", "revision"), ("monotonic", "lease")]
+    {
+        let check = Check::new().guard(guard).token(token).seeds(0..40);
+        let summary = check.run().unwrap();
+        let (mut faults, mut runs, mut walls) = (Vec::new(), Vec::new(), Vec::new());
+        for failure in summary.failures.iter().take(15) {
+            let Failure::Judged(judged) = failure else { panic!("{failure:?}") };
+            let broken = judged.broken_rules().into_iter().next().expect("a violation");
+            let began = Instant::now();
+            let run = |case: &_| run_and_judge(case, None);
+            let small = shrink(judged, &broken, &run, &Limits::default());
+            walls.push(began.elapsed());
+            assert!(broken.is_in(&run(small.case()).unwrap()), "{}", small.case().sentence());
+            faults.push(small.case().plan.faults.len());
+            runs.push(small.runs);
+        }
+        faults.sort_unstable();
+        runs.sort_unstable();
+        walls.sort_unstable();
+        let middle = faults.len() / 2;
+        println!(
+            "{guard} {token}: {} failures; median {} faults (most {}), {} runs (most {}), {:?} \
+             (most {:?})",
+            faults.len(),
+            faults[middle],
+            faults.last().unwrap_or(&0),
+            runs[middle],
+            runs.last().unwrap_or(&0),
+            walls[middle],
+            walls.last().copied().unwrap_or_default(),
+        );
+        assert!(faults[middle] <= 3, "{guard} {token}: {faults:?}");
+    }
+}
+
+/// No fence, and otherwise right.
+#[derive(Default)]
+struct NoFence(BTreeMap<String, String>);
+
+impl StorageUnderTest for NoFence {
+    fn read(&mut self, key: &str, _: Option<i64>) -> Answer {
+        Answer::Value(self.0.get(key).cloned())
+    }
+
+    fn write(&mut self, key: &str, value: &str, _: Option<i64>) -> Answer {
+        self.0.insert(key.to_owned(), value.to_owned());
+        Answer::Written
+    }
+}
+
+fn failure_of(check: impl FnOnce() -> leasehold::explore::Summary) -> String {
+    let failed = catch_unwind(AssertUnwindSafe(check)).expect_err("it does not pass");
+    failed.downcast_ref::<String>().expect("a text").clone()
+}
+
+/// A failing check with an own storage says what failed, its options, the small case as a sentence
+/// and as a test, the timeline, how to see it again, and where the case is; what is there breaks
+/// the rule on that storage.
+#[test]
+fn a_failing_check_says_it_all() {
+    let check = || Check::new().storage(NoFence::default).seeds(0..20).assert_passes();
+    let message = failure_of(check);
+    for expected in [
+        "runs did not pass",
+        "checker no-stale-write: violation: stale-accepted",
+        "options: scenario fenced-lock, guard monotonic, token revision, 3 clients",
+        "\nplan:\n",
+        "\n> ",
+        "\nshrunk: ",
+        "MyStorage::default",
+        "replay with: MADSIM_TEST_SEED=",
+        "\nsaved as: ",
+    ] {
+        assert!(message.contains(expected), "{message} lacks {expected:?}");
+    }
+    let path = message.split("\nsaved as: ").nth(1).expect("the file");
+    let json = fs::read_to_string(path.lines().next().expect("a path")).expect("it is there");
+    let case = replay_case(&json).storage(NoFence::default);
+    let judged = case.assert_violates("no-stale-write", "stale-accepted");
+    assert!(judged.run.case.plan.faults.len() <= 3, "{}", judged.run.case.sentence());
+}
+
+/// Answers with the count of all reads ever made, by whichever run.
+struct Counting(Arc<AtomicU64>);
+
+impl StorageUnderTest for Counting {
+    fn read(&mut self, _: &str, _: Option<i64>) -> Answer {
+        Answer::Value(Some(self.0.fetch_add(1, Ordering::Relaxed).to_string()))
+    }
+
+    fn write(&mut self, _: &str, _: &str, _: Option<i64>) -> Answer {
+        Answer::Written
+    }
+}
+
+/// A storage that remembers other runs is not deterministic; a run that takes too long is told too.
+#[test]
+fn demands_are_made() {
+    let reads = Arc::new(AtomicU64::new(0));
+    let counting = move || Counting(reads.clone());
+    let check = Check::new().storage(counting).seeds(0..1).check_determinism().fail_fast();
+    let message = failure_of(|| check.assert_passes());
+    assert!(message.contains("not deterministic: run hash"), "{message}");
+    let check = Check::new().seeds(0..2).time_limit(Duration::from_secs(2));
+    let message = failure_of(|| check.assert_passes());
+    assert!(message.contains("time limit: the run took"), "{message}");
+    let summary = Check::new().scenario("calm").seeds(0..2).check_determinism().assert_passes();
+    assert_eq!(summary.runs, 2);
+}
+
+/// The environment makes the same demands, and one that makes no sense is told; cases go where it
+/// says. Each is tried in a process of its own, which runs another test of this program.
+#[test]
+fn the_environment_makes_demands() {
+    let dir = format!("{}/saved-by-check", env!("CARGO_TARGET_TMPDIR"));
+    let cases = [
+        ("MADSIM_TEST_TIME_LIMIT", "2", "time limit: the run took"),
+        ("MADSIM_TEST_TIME_LIMIT", "soon", "expected simulated seconds, more than 0"),
+        ("MADSIM_TEST_TIME_LIMIT", "-1", "MADSIM_TEST_TIME_LIMIT is \"-1\""),
+        ("MADSIM_TEST_TIME_LIMIT", "3600", "test result: ok"),
+        ("MADSIM_TEST_CHECK_DETERMINISM", "1", "test result: ok"),
+        ("MADSIM_TEST_CHECK_DETERMINISM", "0", "expected 1 (unset it to run each case once)"),
+    ];
+    for (variable, value, expected) in cases {
+        let output = Command::new(std::env::current_exe().expect("this program"))
+            .args(["fenced_lock::the_control_arm_shows_nothing", "--exact", "--nocapture"])
+            .env("MADSIM_TEST_SEED", "0")
+            .env("MADSIM_TEST_NUM", "2")
+            .env("LEASEHOLD_SAVE_DIR", &dir)
+            .env(variable, value)
+            .output()
+            .expect("it runs");
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.contains(expected), "{variable}={value}: {said} lacks {expected}");
+        if value == "2" {
+            let file = format!("saved as: {dir}/harness-error-monotonic-revision-seed-0.json");
+            assert!(said.contains(&file), "{said}");
+        }
+    }
+}
