@@ -90,7 +90,8 @@ fn bar(Stretch { from_ns, passed, shown, seq }: Stretch) -> Bar {
         look: "clock".to_owned(),
         label: label.clone(),
         title: format!(
-            "monotonic clock at {label} of true time: {} ms passed, it shows {} ms ({drift_ms:+} ms)",
+            "monotonic clock at {label} of true time: {} ms passed, it shows {} ms \
+             ({drift_ms:+} ms)",
             ms(passed),
             ms(shown)
         ),
