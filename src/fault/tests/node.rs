@@ -29,6 +29,12 @@ async fn wall_off(cluster: &Cluster) -> i64 {
     own - cluster.spawn(NodeName::Nemesis, async { time::wall_ms() }).await.unwrap()
 }
 
+/// Time passes between two readings, and both are cut off to milliseconds.
+#[track_caller]
+fn near(found: i64, expected: i64) {
+    assert!((found - expected).abs() <= 10, "{found} is not about {expected}");
+}
+
 /// A paused client sleeps past its time, and its own clock knows; a suspended one does not know.
 #[test]
 fn a_pause_shows_on_the_own_clock_and_a_suspend_does_not() {
@@ -90,28 +96,27 @@ fn wall_clocks_are_moved_and_led_back() {
     tell(1, |cluster| async move {
         let end =
             begin(&cluster, 1000, FaultKind::ClockOffset { node: CLIENT, offset_ms: -60_000 });
-        assert_eq!(wall_off(&cluster).await, -60_000);
-        assert_eq!((end(&cluster), wall_off(&cluster).await), (1, 0));
+        near(wall_off(&cluster).await, -60_000);
+        assert_eq!(end(&cluster), 1);
+        near(wall_off(&cluster).await, 0);
 
         let end = begin(&cluster, 4000, FaultKind::ClockStep { node: CLIENT, step_ms: 8000 });
-        assert_eq!(wall_off(&cluster).await, 8000);
+        near(wall_off(&cluster).await, 8000);
         let took = slept(&cluster, ms(2000)).await;
         assert!(took.0 < ms(2010), "{took:?}");
-        let half = wall_off(&cluster).await;
-        assert!((3900..=4000).contains(&half), "{half}");
+        near(wall_off(&cluster).await, 4000);
         sleep(ms(2000)).await;
-        assert_eq!(wall_off(&cluster).await, 0, "it was led back");
+        near(wall_off(&cluster).await, 0);
         assert_eq!(end(&cluster), 2);
 
         let strobe = FaultKind::ClockStrobe { node: CLIENT, offset_ms: -500, period_ms: 100 };
         let end = begin(&cluster, 4000, strobe);
-        let mut seen = Vec::new();
-        for _ in 0..4 {
-            seen.push(wall_off(&cluster).await);
+        for expected in [-500, 0, -500, 0] {
+            near(wall_off(&cluster).await, expected);
             sleep(ms(100)).await;
         }
-        assert_eq!(seen, [-500, 0, -500, 0]);
-        assert_eq!((end(&cluster), wall_off(&cluster).await), (2, 0));
+        assert_eq!(end(&cluster), 2);
+        near(wall_off(&cluster).await, 0);
     });
 }
 
