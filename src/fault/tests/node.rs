@@ -1,6 +1,6 @@
 //! Pauses, suspends, clocks, deaths at a code point.
 
-use std::{cell::RefCell, rc::Rc, time::Duration};
+use std::time::Duration;
 
 use super::{CLIENT, ETCD, NodeName, ask, begin, ms, stored, tell, write};
 use crate::{
@@ -123,8 +123,7 @@ fn wall_clocks_are_moved_and_led_back() {
 /// Executes a plan of one fault while something else happens.
 async fn execute<T>(cluster: &Cluster, kind: FaultKind, other: impl Future<Output = T>) -> T {
     let plan = Plan { faults: vec![Fault { start_ms: 0, length_ms: 1500, kind }] };
-    let injector = Rc::new(RefCell::new(Injector::new(cluster.clone(), &plan)));
-    let mut injector = injector.borrow_mut();
+    let mut injector = Injector::new(cluster.clone(), &plan);
     let (told, ()) = tokio::join!(other, injector.run(ms(6000)));
     injector.heal();
     told
