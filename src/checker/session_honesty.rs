@@ -53,9 +53,18 @@ impl Checker for SessionHonesty {
             } else {
                 let of = |id| index.holdings.iter().find(|h| h.id == Some(id));
                 let lease = of(holding).and_then(|holding| holding.lease);
-                lease.and_then(|lease| truth.outlived(lease, event)).map(|(seq, ms)| {
+                let outlived = lease.and_then(|lease| truth.outlived(lease, event));
+                let outlived = outlived.map(|(seq, ms)| {
                     let words = format!("{ms} ms after the last renewal that etcd processed");
                     ("outlived-renewal", words, Some(seq))
+                });
+                outlived.or_else(|| {
+                    let (seq, us) = truth.overstated(lease?, event, deadline_ns)?;
+                    let words = format!(
+                        "until {us} us later than a whole TTL after the last renewal that etcd \
+                         processed,"
+                    );
+                    Some(("deadline-too-late", words, Some(seq)))
                 })
             };
             if let (Some((rule, words, base)), None) = (found, &violation) {
@@ -120,6 +129,14 @@ impl Truth {
             }
             _ => {}
         }
+    }
+
+    /// If the deadline is later than a whole TTL after the last grant or renewal, which was sent
+    /// before it was processed: the `seq` of that, and by how many microseconds.
+    fn overstated(&self, lease: i64, held: &Event, deadline_ns: u64) -> Option<(u64, u64)> {
+        let (ttl_ns, seq, at_ns) = *self.leases.get(&lease)?;
+        let over = deadline_ns.checked_sub(at_ns.saturating_add(ttl_ns))?;
+        (over > 0 && !self.moved.contains(&held.node)).then_some((seq, over / 1000))
     }
 
     /// If "held" came a whole TTL or more after the last grant or renewal: the `seq` of that, and
