@@ -51,10 +51,8 @@ impl LockUnderTest for Hopeful {
         // The token is right: the create revision of the owner key.
         let read = in_time(Duration::from_secs(2), self.client.get(key.clone(), None)).await?;
         let own = read.kvs().first().ok_or_else(|| LockFailure::definite("the key is gone"))?;
-        let grant = Grant {
-            key: String::from_utf8_lossy(&key).into_owned(),
-            token: own.create_revision(),
-        };
+        let grant =
+            Grant { key: String::from_utf8_lossy(&key).into_owned(), token: own.create_revision() };
         self.key = Some(key);
         Ok(grant)
     }

@@ -25,6 +25,7 @@ pub mod liveness;
 pub mod lost_update;
 pub mod no_stale_write;
 pub mod reached;
+pub mod release_validity;
 pub mod search;
 pub mod session_honesty;
 pub mod session_survival;
@@ -77,6 +78,7 @@ pub fn all() -> &'static [&'static dyn Checker] {
         &assumption::Assumptions,
         &no_stale_write::NoStaleWrite,
         &grant_validity::GrantValidity,
+        &release_validity::ReleaseValidity,
         &token_order::TokenOrder,
         &lost_update::LostUpdate,
         &linearizability::Linearizability,
