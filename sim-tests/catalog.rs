@@ -24,14 +24,15 @@ fn rows_are_complete() {
     }
 }
 
-/// The README names every family, checker and scenario, so that it cannot fall behind.
+/// The README names every family, checker, scenario and profile, so that it cannot fall behind.
 #[test]
 fn the_readme_names_every_row() {
     let readme = include_str!("../README.md");
     let families = fault::CATALOG.iter().map(|family| family.name);
     let checkers = checker::all().iter().map(|checker| checker.name());
     let scenarios = scenario::CATALOG.iter().map(|scenario| scenario.name);
-    for name in families.chain(checkers).chain(scenarios) {
+    let profiles = fault::profile::PROFILES.iter().map(|profile| profile.name);
+    for name in families.chain(checkers).chain(scenarios).chain(profiles) {
         assert!(readme.contains(&format!("`{name}`")), "README.md lacks `{name}`");
     }
 }

@@ -17,8 +17,9 @@ fn text(bytes: &[u8]) -> String {
 /// Every bad request ends with status 2 and exactly one line, which names what is wrong.
 #[test]
 fn bad_requests_get_one_line_and_status_2() {
-    let cases: [(&[&str], &str); 29] = [
+    let cases: [(&[&str], &str); 30] = [
         (&["explore", "--scenario", "nope"], "unknown scenario \"nope\": choose one of"),
+        (&["explore", "--profile", "x"], "unknown profile \"x\": choose one of all, calm, gc"),
         (&["explore", "--guard", "strict"], "unknown guard \"strict\": choose one of"),
         (&["explore", "--token", "uuid"], "unknown token \"uuid\": choose one of"),
         (&["explore", "--seeds", "9..3"], "--seeds is \"9..3\""),

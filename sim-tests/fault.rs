@@ -5,12 +5,13 @@ use leasehold::{
     fault::{CATALOG, family_of},
     history::{EventKind, FaultAction, NodeName},
     judge::{RunClass, judge},
-    plan::{Fault, FaultKind, Plan},
+    plan::{Fault, FaultKind, Plan, RequestHarm, RequestName},
     runner,
     seed::Seed,
 };
 
-fn kinds() -> Vec<FaultKind> {
+/// One or more of each family, on client-1 where a client is its target.
+pub(crate) fn kinds() -> Vec<FaultKind> {
     let (client, etcd, storage) = (NodeName::Client(1), NodeName::Etcd(1), NodeName::Storage);
     vec![
         FaultKind::Pause { node: client },
@@ -24,7 +25,32 @@ fn kinds() -> Vec<FaultKind> {
         FaultKind::ForcedRevoke,
         FaultKind::Kill { node: client },
         FaultKind::Kill { node: etcd },
+        FaultKind::Kill { node: storage },
+        FaultKind::Reset { from: client, to: storage },
+        FaultKind::SlowLink { from: client, to: etcd, message_ms: 200 },
+        FaultKind::SilentDeath { node: client },
+        FaultKind::SilentDeath { node: storage },
+        FaultKind::PointKill { node: client, point: "client.after_enter".into(), occurrence: 2 },
+        FaultKind::PointKill { node: storage, point: "storage.after_sync".into(), occurrence: 3 },
+        FaultKind::ClockStep { node: client, step_ms: 30_000 },
+        FaultKind::ClockStrobe { node: client, offset_ms: -5000, period_ms: 50 },
+        request(RequestName::Txn, RequestHarm::Lost),
+        request(RequestName::Txn, RequestHarm::Twice),
+        request(RequestName::Renewal, RequestHarm::ReplyLost),
+        request(RequestName::Storage, RequestHarm::ReplyLost),
+        FaultKind::LostRenewals,
+        FaultKind::LeaseRunsOut,
+        FaultKind::OutsideDelete,
+        FaultKind::Compaction,
+        FaultKind::Leaderless,
+        FaultKind::SlowSync { latency_ms: 400 },
+        FaultKind::DiskFailure { full: false },
+        FaultKind::DiskFailure { full: true },
     ]
+}
+
+fn request(request: RequestName, harm: RequestHarm) -> FaultKind {
+    FaultKind::Request { request, harm, count: 2 }
 }
 
 /// A plan of this one fault: what the injector recorded of it, and the class of the run.

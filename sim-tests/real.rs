@@ -19,6 +19,8 @@ mod recording;
 
 #[cfg(not(madsim))]
 mod real {
+    mod auth;
+    mod certificates;
     mod client;
     mod contrib_program;
     mod differential;
@@ -26,6 +28,8 @@ mod real {
     mod drop_in;
     mod election;
     mod hammer;
+    mod held;
+    mod late_endpoint;
     mod lock_program;
     mod member;
     mod mutex;
@@ -33,5 +37,7 @@ mod real {
     mod session;
     mod storage_cases_program;
     mod storage_program;
+    mod tls;
+    mod trio;
     mod twin;
 }

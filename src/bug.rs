@@ -84,6 +84,7 @@ pub static CATALOG: &[KnownBug] = &[
     guard::mark_per_key::BUG,
     guard::volatile_mark::BUG,
     guard::reads_not_kept::BUG,
+    guard::answer_before_sync::BUG,
     guard::text_compare::BUG,
     guard::strictly_above::BUG,
     guard::one_below::BUG,

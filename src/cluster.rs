@@ -11,6 +11,7 @@ mod contrib_tests;
 mod durability_tests;
 #[cfg(test)]
 mod fuzz_tests;
+mod host;
 #[cfg(test)]
 mod net_tests;
 #[cfg(test)]
@@ -49,11 +50,15 @@ use crate::{
     history::{EventKind, NodeName, Recorder},
     net::{NetSim, TcpListener},
     seed::{Seed, Stream},
-    storage::{self, Service, ServiceOptions, StateMachine},
-    time::sim::{ClockSim, true_ns},
+    storage,
+    system::{MakeStorage, WrapDisk},
+    time::{
+        sim::{ClockSim, true_ns},
+        sleep,
+    },
 };
 
-use self::truth::Truth;
+use self::{host::Host, truth::Truth};
 
 /// The name of the lock that protects the storage; its queue is the keys `/lock/…` in etcd.
 pub(crate) const LOCK_NAME: &str = "/lock";
@@ -69,9 +74,11 @@ pub(crate) struct ClusterOptions {
     /// How long a message takes when nothing disturbs it.
     pub(crate) latency: (Duration, Duration),
     /// The storage's state machine.
-    pub(crate) storage: Box<dyn StateMachine>,
+    pub(crate) storage: MakeStorage,
     /// Historic bugs that the etcd member is given back.
     pub(crate) quirks: BTreeSet<Quirk>,
+    /// What lies between the storage and its disk, if anything.
+    pub(crate) wrap_disk: Option<WrapDisk>,
 }
 
 /// A running cluster. Cloning gives another handle of the same cluster.
@@ -85,7 +92,7 @@ struct Inner {
     recorder: Recorder,
     nodes: BTreeMap<NodeName, NodeId>,
     member: Arc<MemberState>,
-    service: Arc<Service>,
+    host: Arc<Host>,
     net: Arc<NetSim>,
     clocks: Arc<ClockSim>,
     /// The network's random numbers: how many were drawn belongs into the run hash.
@@ -112,16 +119,14 @@ impl Cluster {
         let stream = seed.stream("net");
         let draws = configure_net(&net, stream, options.latency, &nodes, &recorder);
         let truth = Arc::new(Truth::new(recorder.clone(), NodeName::Storage));
-        // A panic of a storage under test is to end the run.
-        let service_options = ServiceOptions { catch_panics: false, ..ServiceOptions::default() };
-        let service = Service::new(options.storage, truth, service_options);
+        let host = Host::new(seed, options.storage, options.wrap_disk, truth);
         let cluster = Cluster {
             inner: Rc::new(Inner {
                 handle,
                 recorder: recorder.clone(),
                 nodes,
                 member: Arc::new(MemberState::new(member_options(options.quirks))),
-                service: Arc::new(service),
+                host: Arc::new(host),
                 net,
                 clocks: ClockSim::current(),
                 draws,
@@ -149,11 +154,13 @@ impl Cluster {
     }
 
     fn start_storage(&self) {
-        let service = self.inner.service.clone();
+        let host = self.inner.host.clone();
         self.spawn(NodeName::Storage, async move {
+            let service = host.open().await;
             let address = format!("{}:{STORAGE_PORT}", address(NodeName::Storage));
             match TcpListener::bind(&address).await {
                 Ok(listener) => {
+                    host.listens();
                     storage::server::serve(listener, service, std::future::pending()).await;
                 }
                 Err(error) => panic!("the storage cannot listen on {address}: {error}"),
@@ -215,6 +222,19 @@ impl Cluster {
         self.inner.nodes[&node]
     }
 
+    /// All nodes but this one.
+    pub(crate) fn others(&self, node: NodeName) -> Vec<NodeId> {
+        let others = self.inner.nodes.iter().filter(|(name, _)| **name != node);
+        others.map(|(_, id)| *id).collect()
+    }
+
+    /// The clients' nodes.
+    pub(crate) fn clients(&self) -> Vec<NodeId> {
+        let clients = self.inner.nodes.iter();
+        let clients = clients.filter(|(name, _)| matches!(name, NodeName::Client(_)));
+        clients.map(|(_, id)| *id).collect()
+    }
+
     /// The network.
     pub(crate) fn net(&self) -> &NetSim {
         &self.inner.net
@@ -225,9 +245,21 @@ impl Cluster {
         &self.inner.clocks
     }
 
+    /// Waits until the storage listens: after a kill it reads its disk first.
+    pub(crate) async fn storage_listens(&self) {
+        while !self.inner.host.serves() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    }
+
     /// The etcd member's durable state.
     pub(crate) fn member(&self) -> &MemberState {
         &self.inner.member
+    }
+
+    /// The storage's machine.
+    pub(crate) fn host(&self) -> &Host {
+        &self.inner.host
     }
 
     /// Stops a node's tasks. Faults may overlap: each `pause` needs a `resume` of its own.
@@ -263,20 +295,34 @@ impl Cluster {
         }
     }
 
-    /// Kills a node's process: its tasks are dropped, its connections end.
+    /// Kills a node's process: its tasks are dropped, its connections end. The storage's machine
+    /// loses its power with it.
     pub(crate) fn kill(&self, node: NodeName) {
         self.inner.down.borrow_mut().insert(node, true);
         self.inner.handle.kill(self.id(node));
+        if node == NodeName::Storage {
+            self.inner.host.crash();
+        }
         self.record(node, EventKind::Killed);
     }
 
-    /// Lets a killed node run again: a client's with nothing on it, etcd's with its member.
+    /// Ends the storage's process; its machine goes on, and so does what is in its cache.
+    pub(crate) fn die(&self, node: NodeName) {
+        self.inner.down.borrow_mut().insert(node, true);
+        self.inner.handle.kill(self.id(node));
+        self.inner.host.die();
+        self.record(node, EventKind::Killed);
+    }
+
+    /// Lets a killed node run again: a client's with nothing on it, a server's with its process.
     pub(crate) fn restart(&self, node: NodeName) {
         self.inner.handle.restart(self.id(node));
         self.inner.down.borrow_mut().insert(node, false);
         self.record(node, EventKind::Restarted);
-        if matches!(node, NodeName::Etcd(_)) {
-            self.start_etcd();
+        match node {
+            NodeName::Etcd(_) => self.start_etcd(),
+            NodeName::Storage => self.start_storage(),
+            NodeName::Client(_) | NodeName::Nemesis => {}
         }
         if self.inner.held.borrow().get(&node).is_some_and(|count| *count > 0) {
             self.inner.handle.pause(self.id(node));
@@ -290,7 +336,7 @@ impl Cluster {
 
     /// How many requests the servers have answered so far: etcd's and the storage's.
     pub(crate) fn requests(&self) -> (u64, u64) {
-        (self.inner.member.requests(), self.inner.service.applied())
+        (self.inner.member.requests(), self.inner.host.applied())
     }
 
     /// Kills every node. A run must end with this, or the runtime keeps their memory.
@@ -301,6 +347,7 @@ impl Cluster {
         madsim::time::sleep(Duration::from_millis(10)).await;
         let draws = self.inner.draws.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         self.inner.recorder.mix("draws net", &[draws.draws()]);
+        self.inner.recorder.mix("draws disk", &[self.inner.host.draws()]);
     }
 }
 

@@ -120,7 +120,8 @@ fn story(
             quirks: Default::default(),
             clients: 2,
             latency: (Duration::from_millis(1), Duration::from_millis(2)),
-            storage: Box::new(Store::of_kind(guard)),
+            storage: Arc::new(move || Box::new(Store::of_kind(guard))),
+            wrap_disk: None,
         };
         let cluster = Cluster::start(Seed(0), options, Recorder::default());
         sleep(Duration::from_millis(5)).await;

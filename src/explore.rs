@@ -2,6 +2,7 @@
 //!
 //! The sum does not depend on the number of jobs: results are added in the order of their seeds.
 
+mod coverage;
 mod summary;
 
 use std::{
@@ -14,6 +15,7 @@ use std::{
     thread,
 };
 
+pub use coverage::{Coverage, LockPhase, unreachable};
 pub use summary::{EXPECTED, Failure, REACHED_FROM_RUNS, Summary, replay_token};
 
 use crate::{
@@ -83,8 +85,11 @@ pub fn explore(
     }
     let first = scenario.case(Seed(options.seeds.start), options.options.clone());
     scenario::resolve(&first)?;
-    let mut summary =
-        Summary::new(first.scenario.clone(), options.options.clone(), !scenario.control);
+    let mut summary = Summary::new(
+        first.scenario.clone(),
+        options.options.clone(),
+        !scenario::is_control(&first),
+    );
     summary.own_parts = options.change.is_some();
     let count = options.seeds.end.saturating_sub(options.seeds.start);
     let next = AtomicU64::new(0);

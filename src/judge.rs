@@ -114,7 +114,7 @@ pub fn judge(run: Run) -> Judged {
     let families: BTreeMap<u32, &str> =
         (0..).zip(plan.faults.iter().map(|fault| family_of(&fault.kind).name)).collect();
     let mut judgement = checker::judge(&run.history, &families);
-    if scenario::find(&run.case.scenario).is_ok_and(|scenario| scenario.control) {
+    if scenario::is_control(&run.case) {
         judgement.findings.push(control_arm(&judgement));
     }
     let faults = count_faults(&run.history, plan);

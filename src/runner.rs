@@ -82,8 +82,9 @@ async fn phases(case: Case, resolved: Resolved, system: System) -> Result<Run, H
     let options = ClusterOptions {
         clients: case.options.clients,
         latency: resolved.scenario.latency,
-        storage: (system.storage)(),
+        storage: system.storage.clone(),
         quirks: system.quirks.clone(),
+        wrap_disk: system.wrap_disk,
     };
     let cluster = Cluster::start(case.seed, options, recorder.clone());
     let mut clients = Clients::new(&cluster, &case, &system, resolved.workload.client);
@@ -101,7 +102,11 @@ async fn phases(case: Case, resolved: Resolved, system: System) -> Result<Run, H
     clients.start_missing();
 
     phase(Phase::Settle);
-    let settled = timeout(SETTLE_MAX, clients.join()).await;
+    let settled = timeout(SETTLE_MAX, async {
+        clients.join().await;
+        cluster.storage_listens().await;
+    });
+    let settled = settled.await;
 
     // A client that hangs leaves the history without its last phase: unknown, never green.
     if settled.is_ok() {

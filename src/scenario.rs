@@ -4,7 +4,10 @@ use std::{fmt, str::FromStr, time::Duration};
 
 use crate::{
     case::{Case, CaseOptions},
-    fault::{PlanShape, draw_plan},
+    fault::{
+        PlanShape, draw_plan,
+        profile::{self, PROFILES, Profile},
+    },
     seed::Seed,
     storage::GuardKind,
     system::TokenKind,
@@ -20,8 +23,6 @@ pub struct Scenario {
     pub name: &'static str,
     /// What it does, in one line.
     pub help: &'static str,
-    /// The fewest and the most faults of a drawn plan.
-    pub faults: (u64, u64),
     /// How long clients work and faults begin, in simulated time.
     pub traffic: Duration,
     /// How long a message takes when nothing disturbs it.
@@ -43,8 +44,7 @@ const LATENCY: (Duration, Duration) = (Duration::from_millis(1), Duration::from_
 pub static CATALOG: [Scenario; 2] = [
     Scenario {
         name: "fenced-lock",
-        help: "clients contend for one lock and write under its token, with every fault family",
-        faults: (3, 9),
+        help: "clients contend for one lock and write under its token, with the profile's faults",
         traffic: Duration::from_secs(24),
         latency: LATENCY,
         control: false,
@@ -52,8 +52,7 @@ pub static CATALOG: [Scenario; 2] = [
     },
     Scenario {
         name: "calm",
-        help: "the same without faults: the control arm",
-        faults: (0, 0),
+        help: "the same without faults, whatever the profile: the control arm",
         traffic: Duration::from_secs(24),
         latency: LATENCY,
         control: true,
@@ -99,8 +98,10 @@ pub enum ChoiceError {
         traffic_ms: u64,
     },
     /// The control arm has no faults.
-    #[error("the scenario {name:?} has no faults, the plan has some: use another scenario")]
+    #[error("{what} {name:?} has no faults, the plan has some: use another {what}")]
     ControlArm {
+        /// The scenario, or the profile.
+        what: &'static str,
         /// Its name.
         name: &'static str,
     },
@@ -144,6 +145,18 @@ pub fn find(name: &str) -> Result<&'static Scenario, ChoiceError> {
         .ok_or_else(|| unknown("scenario", name, CATALOG.iter().map(|scenario| scenario.name)))
 }
 
+/// The profile of this name.
+pub fn find_profile(name: &str) -> Result<&'static Profile, ChoiceError> {
+    let known = PROFILES.iter().map(|profile| profile.name);
+    profile::find(name).ok_or_else(|| unknown("profile", name, known))
+}
+
+/// Whether a case is of the control arm: by its scenario, or by its profile.
+pub fn is_control(case: &Case) -> bool {
+    find(&case.scenario).is_ok_and(|scenario| scenario.control)
+        || profile::find(&case.options.profile).is_some_and(Profile::is_calm)
+}
+
 /// A case whose names have been looked up.
 pub(crate) struct Resolved {
     pub(crate) scenario: &'static Scenario,
@@ -164,12 +177,16 @@ pub(crate) fn resolve(case: &Case) -> Result<Resolved, ChoiceError> {
     if !(1..=CLIENTS_MAX).contains(&options.clients) {
         return Err(ChoiceError::Clients { found: options.clients.into() });
     }
+    let profile = find_profile(&options.profile)?;
     case.plan.validate(options.clients)?;
     let traffic_ms = scenario.traffic.as_millis() as u64;
     for (index, fault) in case.plan.faults.iter().enumerate() {
         let start_ms = fault.start_ms;
         if scenario.control {
-            return Err(ChoiceError::ControlArm { name: scenario.name });
+            return Err(ChoiceError::ControlArm { what: "scenario", name: scenario.name });
+        }
+        if profile.is_calm() {
+            return Err(ChoiceError::ControlArm { what: "profile", name: profile.name });
         }
         if start_ms >= traffic_ms {
             return Err(ChoiceError::NeverBegins { index, start_ms, traffic_ms });
@@ -185,9 +202,13 @@ pub(crate) fn resolve(case: &Case) -> Result<Resolved, ChoiceError> {
 impl Scenario {
     /// The case of a seed: its plan is drawn now.
     pub fn case(&self, seed: Seed, options: CaseOptions) -> Case {
-        let faults = if options.profile == "calm" { (0, 0) } else { self.faults };
-        let shape = PlanShape { clients: options.clients, traffic: self.traffic, faults };
-        let plan = draw_plan(seed, &shape);
+        let profile = profile::find(&options.profile).filter(|_| !self.control);
+        // An unknown profile has no plan; whoever runs the case is told.
+        let plan = profile.map(|profile| {
+            let shape = PlanShape { clients: options.clients, traffic: self.traffic, profile };
+            draw_plan(seed, &shape)
+        });
+        let plan = plan.unwrap_or_default();
         Case { seed, scenario: self.name.to_owned(), options, plan }
     }
 }
@@ -223,6 +244,19 @@ mod tests {
         let mut bad = good.clone();
         bad.options.guard = "strict".into();
         assert!(matches!(resolve(&bad), Err(ChoiceError::Unknown { what: "guard", .. })));
+        let mut bad = good.clone();
+        bad.options.profile = "quiet".into();
+        let error = resolve(&bad).err().map(|error| error.to_string());
+        let expected = "unknown profile \"quiet\": choose one of all, calm, gc, network, clocks, \
+                        crash, lease";
+        assert_eq!(error.as_deref(), Some(expected));
+        let mut bad = good.clone();
+        bad.options.profile = "calm".into();
+        assert!(!bad.plan.faults.is_empty());
+        assert!(matches!(resolve(&bad), Err(ChoiceError::ControlArm { what: "profile", .. })));
+        let calm = CATALOG[0].case(Seed(1), bad.options);
+        assert!(calm.plan.faults.is_empty() && resolve(&calm).is_ok() && is_control(&calm));
+        assert!(!is_control(&good));
         let mut bad = good;
         bad.options.clients = 0;
         assert!(matches!(resolve(&bad), Err(ChoiceError::Clients { found: 0 })));

@@ -16,11 +16,14 @@ pub(crate) use own::{Recipe, TokenKind, own_lock};
 
 use crate::{
     etcd::quirk::Quirk,
-    storage::{Definiteness, GuardKind, StateMachine, StorageError, Store},
+    storage::{Definiteness, Disk, GuardKind, StateMachine, StorageError, Store},
 };
 
 /// Makes the storage's state machine for a run.
 pub type MakeStorage = Arc<dyn Fn() -> Box<dyn StateMachine> + Send + Sync>;
+
+/// Puts something between the storage and its disk.
+pub(crate) type WrapDisk = fn(Arc<dyn Disk>) -> Arc<dyn Disk>;
 
 /// Changes parts of a system before a run.
 pub type Change = Arc<dyn Fn(&mut System) + Send + Sync>;
@@ -34,6 +37,8 @@ pub struct System {
     pub(crate) lock: MakeLock,
     /// Historic bugs that the etcd member is given back.
     pub(crate) quirks: BTreeSet<Quirk>,
+    /// What lies between the storage and its disk, if anything.
+    pub(crate) wrap_disk: Option<WrapDisk>,
     /// Whether a client takes an error of the storage for a proof that nothing happened.
     pub(crate) is_definite: fn(&StorageError) -> bool,
 }
@@ -45,6 +50,7 @@ impl System {
             storage: Arc::new(move || Box::new(Store::of_kind(guard))),
             lock: own_lock(recipe, token),
             quirks: BTreeSet::new(),
+            wrap_disk: None,
             is_definite: |error| error.definiteness() == Definiteness::Definite,
         }
     }

@@ -122,6 +122,12 @@ impl Check {
         self
     }
 
+    /// Another profile of faults: `all`, `calm`, `gc`, `network`, `clocks`, `crash` or `lease`.
+    pub fn profile(mut self, name: &str) -> Self {
+        self.options.options.profile = name.to_owned();
+        self
+    }
+
     /// Another guard of the crate's storage: `unfenced`, `equal` or `monotonic`.
     pub fn guard(mut self, name: &str) -> Self {
         self.options.options.guard = name.to_owned();

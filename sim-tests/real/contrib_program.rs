@@ -290,7 +290,7 @@ async fn dead_endpoints_do_no_harm() {
 /// Bad requests are told in one line with status 2, before anybody is asked.
 #[tokio::test]
 async fn bad_requests() {
-    let mut cases: Vec<(Vec<&str>, &str)> = vec![
+    let cases: Vec<(Vec<&str>, &str)> = vec![
         (vec!["client"], "<1|2>"),
         (vec!["client", "3"], "'3'"),
         (vec!["client", "1", "--token", "uuid"], "'uuid'"),
@@ -301,9 +301,6 @@ async fn bad_requests() {
         (vec!["client", "1", "--cacert", "no-such.pem"], "no-such.pem"),
         (vec!["explore"], "runs in simulation only"),
     ];
-    if !cfg!(feature = "tls") {
-        cases[7].1 = "--features tls";
-    }
     for (arguments, expected) in cases {
         let (status, lines) = Program::start(&arguments).ends().await;
         assert_eq!((status, lines.len()), (Some(2), 1), "{arguments:?}: {lines:?}");

@@ -13,7 +13,7 @@ use std::{
 
 use leasehold::{
     concurrency::{Session, SessionOptions},
-    etcd::{Client, GetOptions},
+    etcd::{Client, ConnectOptions, GetOptions},
     time::{Instant, sleep, timeout},
 };
 
@@ -22,20 +22,35 @@ const START_MAX: Duration = Duration::from_secs(30);
 /// Another process may take a port between our look and etcd's bind.
 const START_ATTEMPTS: u32 = 3;
 
+/// How a member is started, and what it wants of its clients.
+#[derive(Default)]
+pub struct Setting {
+    /// Listens with TLS; `arguments` must say with which files.
+    pub secure: bool,
+    pub arguments: Vec<String>,
+    pub options: ConnectOptions,
+}
+
 /// A running etcd of one member, and a client of it.
 pub struct Member {
     child: Child,
     directory: PathBuf,
     endpoint: String,
+    options: ConnectOptions,
     pub client: Client,
 }
 
 impl Member {
     /// Starts a member and waits until it serves.
     pub async fn start() -> Member {
+        Member::start_as(&Setting::default()).await
+    }
+
+    /// The same, not with etcd's defaults.
+    pub async fn start_as(setting: &Setting) -> Member {
         let mut last = String::new();
         for _ in 0..START_ATTEMPTS {
-            match Member::try_start().await {
+            match Member::try_start(setting).await {
                 Ok(member) => return member,
                 Err(why) => last = why,
             }
@@ -43,10 +58,11 @@ impl Member {
         panic!("no etcd to test against (set LEASEHOLD_ETCD, or put etcd in PATH): {last}");
     }
 
-    async fn try_start() -> Result<Member, String> {
+    async fn try_start(setting: &Setting) -> Result<Member, String> {
         let program = std::env::var_os("LEASEHOLD_ETCD").unwrap_or_else(|| "etcd".into());
         let [client_port, peer_port] = free_ports();
-        let endpoint = format!("http://127.0.0.1:{client_port}");
+        let scheme = if setting.secure { "https" } else { "http" };
+        let endpoint = format!("{scheme}://127.0.0.1:{client_port}");
         let peer = format!("http://127.0.0.1:{peer_port}");
         let directory = std::env::temp_dir()
             .join(format!("leasehold-real-{}-{client_port}", std::process::id()));
@@ -58,14 +74,16 @@ impl Member {
             .args(["--name", "default", "--initial-cluster", &format!("default={peer}")])
             .args(["--listen-client-urls", &endpoint, "--advertise-client-urls", &endpoint])
             .args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer])
+            .args(&setting.arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()
             .map_err(|error| format!("{}: {error}", program.to_string_lossy()))?;
-        let client = Client::connect([&endpoint], None).await;
+        let options = setting.options.clone();
+        let client = Client::connect([&endpoint], Some(options.clone())).await;
         let client = client.map_err(|error| error.to_string())?;
-        let mut member = Member { child, directory, endpoint, client };
+        let mut member = Member { child, directory, endpoint, options, client };
         member.wait_until_it_serves().await?;
         Ok(member)
     }
@@ -94,7 +112,14 @@ impl Member {
 
     /// A client with a connection of its own.
     pub async fn another_client(&self) -> Client {
-        Client::connect([&self.endpoint], None).await.expect("the endpoint is well formed")
+        let options = Some(self.options.clone());
+        Client::connect([&self.endpoint], options).await.expect("the endpoint is well formed")
+    }
+
+    /// From now on its clients are of this user. Once more: with a fresh token.
+    pub async fn log_in(&mut self, user: &str, password: &str) {
+        self.options = self.options.clone().with_user(user, password);
+        self.client = self.another_client().await;
     }
 
     /// A session with this TTL in seconds, its requests bounded by one second.

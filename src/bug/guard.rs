@@ -1,5 +1,6 @@
 //! Wrong guards: the storage's fence decides wrongly.
 
+pub(super) mod answer_before_sync;
 pub(super) mod check_then_write;
 pub(super) mod equality;
 pub(super) mod late_original;

@@ -260,6 +260,10 @@ impl<P: LockPolicy> LockUnderTest for PlainLock<P> {
         Ok(Grant { key, token: policy.token(&seen) })
     }
 
+    fn clean_up(&self) -> Duration {
+        CLEAN_UP
+    }
+
     fn is_live(&self) -> bool {
         self.session.is_live()
     }

@@ -176,6 +176,15 @@ impl<P: StorePolicy> StateMachine for PlainStore<P> {
         self.admit(request, mark)
     }
 
+    fn keeps(&self, request: &Request, applied: &Applied) -> bool {
+        let changes = request.op == OpKind::Write || request.version.is_some();
+        applied.result == RowResult::Admitted && changes && self.policy.keeps(request)
+    }
+
+    fn recovered(&mut self) {
+        self.policy.recovered(&mut self.memory);
+    }
+
     fn name(&self) -> String {
         "plain".to_owned()
     }

@@ -1,26 +1,37 @@
 //! How the programs of the real build reach etcd: the flags and variables of etcdctl.
+//!
+//! An endpoint that does not answer at the start is asked again every few seconds, and used from
+//! its first answer on. One that falls silent later stays in use: requests that fail there are sent
+//! again, and reach another.
+
+mod reason;
+mod tls;
 
 use std::{path::PathBuf, time::Duration};
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 
 use crate::{
-    etcd::{Client, ConnectOptions},
-    time::{Instant, timeout, timeout_at},
+    etcd::{Client, ConnectOptions, Error},
+    time::{Instant, sleep, timeout, timeout_at},
 };
 
+pub(super) use self::reason::of_lock;
+use self::reason::{Shows, is_refusal, of_connecting, reason};
 use super::duration;
 
 /// Where etcd listens, unless it is said.
 const ENDPOINT: &str = "127.0.0.1:2379";
 /// How long the other endpoints are waited for when one has answered.
 const LAGGARDS: Duration = Duration::from_millis(500);
+/// The pause before endpoints that have not answered are asked again.
+const AGAIN: Duration = Duration::from_secs(3);
 
 /// Where etcd is and who asks.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "etcd")]
 pub(super) struct EtcdArguments {
-    /// Where etcd listens, separated by commas; those that answer at the start are used [default:
+    /// Where etcd listens, separated by commas; those that answer are used, from then on [default:
     /// 127.0.0.1:2379, of `client` also the ports 22379 and 32379].
     #[arg(long, env = "ETCDCTL_ENDPOINTS", value_delimiter = ',', value_name = "LIST")]
     endpoints: Vec<String>,
@@ -70,6 +81,14 @@ pub(super) enum ConnectError {
         /// What went wrong.
         reason: String,
     },
+    /// It answered, and does not let this user in.
+    #[error("etcd refuses at {endpoints}: {reason}")]
+    Refused {
+        /// The endpoints that were tried.
+        endpoints: String,
+        /// What it said.
+        reason: String,
+    },
 }
 
 impl EtcdArguments {
@@ -90,10 +109,10 @@ impl EtcdArguments {
         self.options().map(drop)
     }
 
-    /// Connects to those endpoints that answer.
+    /// Connects to those endpoints that answer, and has the others asked again in the background.
     ///
-    /// The balancer of etcd-client hands requests to dead ones too, where they fail. So an endpoint
-    /// that does not answer at the start is not used later either.
+    /// The balancer of etcd-client hands requests to dead ones too, where they fail: with a list of
+    /// which one alone answers the first requests would fail more often than not.
     pub(super) async fn connect(&self) -> Result<Client, ConnectError> {
         let options = self.options()?;
         let default = [ENDPOINT.to_owned()];
@@ -101,30 +120,55 @@ impl EtcdArguments {
         let mut asking: FuturesUnordered<_> =
             endpoints.iter().map(|endpoint| ask(endpoint, &options)).collect();
         let mut limit = Instant::now() + self.dial_timeout;
-        let (mut answering, mut reason) = (Vec::new(), None);
+        let (mut answering, mut failed) = (Vec::new(), None);
         while let Ok(Some(asked)) = timeout_at(limit, asking.next()).await {
             match asked {
                 Ok(asked) => {
                     limit = limit.min(Instant::now() + LAGGARDS);
                     answering.push(asked);
                 }
-                Err(error) => reason = Some(error.to_string()),
+                // What etcd itself said tells more than that another one is not there.
+                Err(error) if failed.as_ref().is_none_or(|failed| !is_refusal(failed)) => {
+                    failed = Some(error);
+                }
+                Err(_) => {}
             }
         }
         drop(asking);
-        let unreachable = |reason: Option<String>| ConnectError::Unreachable {
-            endpoints: endpoints.join(","),
-            reason: reason.unwrap_or(format!("no answer within {:?}", self.dial_timeout)),
+        let used: Vec<&str> = answering.iter().map(|(endpoint, _)| *endpoint).collect();
+        let unused: Vec<String> = endpoints
+            .iter()
+            .filter(|endpoint| !used.contains(&endpoint.as_str()))
+            .cloned()
+            .collect();
+        let client = match used.len() {
+            0 => return Err(self.failure(endpoints, failed)),
+            1 => answering.remove(0).1,
+            _ => match timeout(self.dial_timeout, Client::connect(used, Some(options.clone())))
+                .await
+            {
+                Ok(Ok(client)) => client,
+                Ok(Err(error)) => return Err(self.failure(endpoints, Some(error))),
+                Err(_) => return Err(self.failure(endpoints, None)),
+            },
         };
-        if answering.len() <= 1 {
-            let only = answering.pop().map(|(_, client)| client);
-            return only.ok_or_else(|| unreachable(reason));
-        }
-        let answering: Vec<&str> = answering.iter().map(|(endpoint, _)| *endpoint).collect();
-        match timeout(self.dial_timeout, Client::connect(answering, Some(options))).await {
-            Ok(Ok(client)) => Ok(client),
-            Ok(Err(error)) => Err(unreachable(Some(error.to_string()))),
-            Err(_) => Err(unreachable(None)),
+        tokio::spawn(enlist(client.clone(), unused, options, self.dial_timeout));
+        Ok(client)
+    }
+
+    fn failure(&self, endpoints: &[String], error: Option<Error>) -> ConnectError {
+        let endpoints = endpoints.join(",");
+        match error {
+            Some(error) if is_refusal(&error) => {
+                ConnectError::Refused { endpoints, reason: reason(&error) }
+            }
+            Some(error) => {
+                ConnectError::Unreachable { reason: of_connecting(&error, self.shows()), endpoints }
+            }
+            None => ConnectError::Unreachable {
+                endpoints,
+                reason: format!("no answer within {:?}", self.dial_timeout),
+            },
         }
     }
 
@@ -147,44 +191,60 @@ impl EtcdArguments {
         self.encrypt(options)
     }
 
-    #[cfg(feature = "tls")]
-    fn encrypt(&self, options: ConnectOptions) -> Result<ConnectOptions, ConnectError> {
-        use etcd_client_tls::{Certificate, Identity, TlsOptions};
-        let read = |path: &PathBuf| {
-            std::fs::read(path)
-                .map_err(|error| ConnectError::Usage(format!("{}: {error}", path.display())))
-        };
-        let wanted = self.cacert.is_some() || self.cert.is_some();
-        if !wanted && !self.endpoints.iter().any(|endpoint| endpoint.starts_with("https://")) {
-            return Ok(options);
+    fn shows(&self) -> Shows {
+        let secure = |endpoint: &String| endpoint.starts_with("https://");
+        match (&self.cert, &self.cacert) {
+            (Some(_), _) => Shows::Certificate,
+            (None, Some(_)) => Shows::Nothing,
+            (None, None) if self.endpoints.iter().any(secure) => Shows::Nothing,
+            (None, None) => Shows::Plain,
         }
-        let mut tls = TlsOptions::new();
-        if let Some(path) = &self.cacert {
-            tls = tls.ca_certificate(Certificate::from_pem(read(path)?));
-        }
-        if let (Some(cert), Some(key)) = (&self.cert, &self.key) {
-            tls = tls.identity(Identity::from_pem(read(cert)?, read(key)?));
-        }
-        Ok(options.with_tls(tls))
     }
 
-    #[cfg(not(feature = "tls"))]
     fn encrypt(&self, options: ConnectOptions) -> Result<ConnectOptions, ConnectError> {
-        if self.cacert.is_some() || self.cert.is_some() {
-            let message = "--cacert, --cert and --key need a build with the feature `tls`: \
-                           `cargo real build --release --features tls`";
-            return Err(ConnectError::Usage(message.to_owned()));
+        let files = tls::Files {
+            cacert: self.cacert.as_ref(),
+            pair: self.cert.as_ref().zip(self.key.as_ref()),
+        };
+        if self.shows() == Shows::Plain {
+            return Ok(options);
         }
-        Ok(options)
+        // etcd-client would say so of the first endpoint only, and not which flag it is about.
+        if let Some(plain) = self.endpoints.iter().find(|endpoint| endpoint.starts_with("http://"))
+        {
+            return Err(ConnectError::Usage(format!(
+                "{plain} is not encrypted, but --cacert, --cert or another of --endpoints wants \
+                 encryption: write https://, or the address alone"
+            )));
+        }
+        files.options().map(|tls| options.with_tls(tls)).map_err(ConnectError::Usage)
     }
 }
 
 /// Connects to one endpoint and makes sure that it answers.
-async fn ask<'a>(
-    endpoint: &'a str,
-    options: &ConnectOptions,
-) -> Result<(&'a str, Client), crate::etcd::Error> {
+async fn ask<'a>(endpoint: &'a str, options: &ConnectOptions) -> Result<(&'a str, Client), Error> {
     let mut client = Client::connect([endpoint], Some(options.clone())).await?;
-    client.member_list().await?;
-    Ok((endpoint, client))
+    match client.member_list().await {
+        // A refusal is an answer too: not every user may see the members.
+        Err(error) if !is_refusal(&error) => Err(error),
+        _ => Ok((endpoint, client)),
+    }
+}
+
+/// Asks the endpoints that are not in use again and again, and adds each to the client's when it
+/// answers. Ends with the program, or when all are in use.
+async fn enlist(client: Client, mut unused: Vec<String>, options: ConnectOptions, limit: Duration) {
+    while !unused.is_empty() {
+        sleep(AGAIN).await;
+        let mut silent = Vec::new();
+        for endpoint in unused {
+            let asked = timeout(limit, ask(&endpoint, &options)).await;
+            if matches!(asked, Ok(Ok(_))) && client.add_endpoint(&endpoint).await.is_ok() {
+                tracing::debug!(endpoint, "answers now, and is used");
+            } else {
+                silent.push(endpoint);
+            }
+        }
+        unused = silent;
+    }
 }

@@ -10,11 +10,13 @@ use std::{
     time::Instant,
 };
 
-use super::{ExploreArguments, failure, out, progress::Progress, usage};
+use super::{ExploreArguments, err, failure, out, pages, progress::Progress, report, usage};
 use crate::{
     case::CaseOptions,
     checker::Property,
-    explore::{EXPECTED, ExploreOptions, HARNESS_ERRORS_MAX, JOBS_MAX, Summary, explore},
+    explore::{
+        ExploreOptions, HARNESS_ERRORS_MAX, JOBS_MAX, LockPhase, Summary, explore, unreachable,
+    },
     judge::RunClass,
     scenario::CLIENTS_MAX,
 };
@@ -29,6 +31,9 @@ pub(super) fn run(arguments: &ExploreArguments) -> u8 {
         Ok(options) => options,
         Err(message) => return usage(format_args!("{message}")),
     };
+    if let Err(message) = report::prepare(arguments.report.as_ref()) {
+        return usage(format_args!("{message}"));
+    }
     let stop = Arc::new(AtomicBool::new(false));
     let told = stop.clone();
     // Without a handler Ctrl-C simply ends the program: there is nothing to lose.
@@ -48,11 +53,20 @@ pub(super) fn run(arguments: &ExploreArguments) -> u8 {
         Err(error) => return usage(format_args!("{error}")),
     };
     print(&summary, &options, wall.as_secs_f64());
+    if arguments.coverage && summary.has_faults {
+        print_coverage(&summary);
+    }
     if let Some(failed) = summary.first_failure() {
         failure::print(failed);
     }
+    let mut class = summary.class();
+    if let Some(Err(message)) = arguments.report.as_ref().map(|dir| pages::write_all(dir, &summary))
+    {
+        err(format_args!("error: {message}"));
+        class = class.worse(RunClass::HarnessError);
+    }
     print_verdict(&summary);
-    if summary.interrupted { INTERRUPTED } else { summary.class().exit_status() }
+    if summary.interrupted { INTERRUPTED } else { class.exit_status() }
 }
 
 fn options(arguments: &ExploreArguments) -> Result<ExploreOptions, String> {
@@ -67,6 +81,7 @@ fn options(arguments: &ExploreArguments) -> Result<ExploreOptions, String> {
             guard: arguments.guard.clone(),
             token: arguments.token.clone(),
             clients: clients(arguments.clients)?,
+            profile: arguments.profile.clone(),
             ..CaseOptions::default()
         },
         seeds: seeds(&arguments.seeds)?,
@@ -111,8 +126,9 @@ fn print(summary: &Summary, options: &ExploreOptions, wall_s: f64) {
     let rate = |n: f64| if wall_s > 0.0 { n / wall_s } else { 0.0 };
     let chosen = &summary.options;
     out(format_args!(
-        "scenario   {} with guard {}, token {}, {} clients; seeds {}..{}",
+        "scenario   {} in profile {} with guard {}, token {}, {} clients; seeds {}..{}",
         summary.scenario,
+        chosen.profile,
         chosen.guard,
         chosen.token,
         chosen.clients,
@@ -154,13 +170,30 @@ fn print(summary: &Summary, options: &ExploreOptions, wall_s: f64) {
 }
 
 fn print_reached(summary: &Summary) {
-    let judged = summary.judges_reached();
+    let (judged, expected) = (summary.judges_reached(), summary.expected());
     let note = if judged { "" } else { " (not judged: fewer than 200 runs, or one client)" };
     out(format_args!("reached       times     runs  (* must be reached){note}"));
     for (property, times) in summary.reached.rows() {
         let runs = summary.reached_runs.get(&property).copied().unwrap_or(0);
-        let star = if EXPECTED.contains(&property) { '*' } else { ' ' };
+        let star = if expected.contains(&property) { '*' } else { ' ' };
         out(format_args!("           {times:>8} {runs:>8} {star} {}", property.name()));
+    }
+}
+
+/// A row a family, a column a phase; a dash where the phase cannot be reached.
+fn print_coverage(summary: &Summary) {
+    let names = LockPhase::ALL.map(|phase| format!("{:>15}", phase.name())).concat();
+    out(format_args!("coverage   family        {names}"));
+    for family in summary.faults.keys() {
+        let cells = LockPhase::ALL.map(|phase| match unreachable(family, phase) {
+            Some(_) => format!("{:>15}", "-"),
+            None => format!("{:>15}", summary.coverage.count(family, phase)),
+        });
+        out(format_args!("           {family:<14}{}", cells.concat()));
+    }
+    let missing = summary.not_covered();
+    for (family, phase) in &missing {
+        out(format_args!("not met    {family} in phase {}", phase.name()));
     }
 }
 

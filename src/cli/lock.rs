@@ -22,7 +22,7 @@ use crate::{
 use self::child::{Child, Signals};
 use super::{
     duration,
-    endpoint::{ConnectError, EtcdArguments},
+    endpoint::{ConnectError, EtcdArguments, of_lock},
     err, usage,
 };
 
@@ -131,7 +131,9 @@ async fn guarded(arguments: &LockArguments) -> Result<u8, Failure> {
 async fn open(arguments: &LockArguments) -> Result<Session, Failure> {
     let client = arguments.etcd.connect().await.map_err(|error| match error {
         ConnectError::Usage(_) => Failure(super::USAGE, error.to_string()),
-        ConnectError::Unreachable { .. } => Failure(UNREACHABLE, error.to_string()),
+        ConnectError::Unreachable { .. } | ConnectError::Refused { .. } => {
+            Failure(UNREACHABLE, error.to_string())
+        }
     })?;
     let options = SessionOptions {
         ttl_s: arguments.ttl_s(),
@@ -141,7 +143,7 @@ async fn open(arguments: &LockArguments) -> Result<Session, Failure> {
     };
     Session::new(&client, options)
         .await
-        .map_err(|error| Failure(UNREACHABLE, format!("no session: {error}")))
+        .map_err(|error| Failure(UNREACHABLE, format!("no session: {}", of_lock(&error))))
 }
 
 async fn acquire(arguments: &LockArguments, mutex: &Mutex) -> Result<FencingToken, Failure> {
@@ -158,7 +160,7 @@ async fn acquire(arguments: &LockArguments, mutex: &Mutex) -> Result<FencingToke
         LockError::SessionExpired => {
             Failure(LOST, format!("lock {name:?} not acquired: the lease ended while waiting"))
         }
-        error => Failure(UNREACHABLE, format!("lock {name:?} not acquired: {error}")),
+        error => Failure(UNREACHABLE, format!("lock {name:?} not acquired: {}", of_lock(&error))),
     })
 }
 

@@ -18,8 +18,7 @@ impl FormatTime for Stamp {
 
 /// Starts the log, once a process.
 pub(super) fn init() {
-    let filter =
-        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("leasehold=warn"));
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(super::LOG));
     let started = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_timer(Stamp)

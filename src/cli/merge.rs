@@ -2,17 +2,22 @@
 
 use std::{collections::BTreeMap, fs, io::Write, path::PathBuf};
 
-use super::{USAGE, err, out};
+use super::{USAGE, err, out, report};
 use crate::{
     checker::{self, Judgement, Verdict},
     history::{History, codec, merge},
-    report::Timeline,
+    report::{
+        Timeline,
+        html::{self, Command, Page},
+    },
 };
 
 /// A violation was found.
 const VIOLATION: u8 = 1;
 /// A checker could not decide, or had nothing to judge.
 const UNKNOWN: u8 = 4;
+/// The verdict is there, its pages could not be written.
+const BROKEN: u8 = 3;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct MergeArguments {
@@ -29,6 +34,9 @@ pub(super) struct CheckArguments {
     /// A history, as `leasehold merge` writes it.
     #[arg(value_name = "FILE")]
     file: PathBuf,
+    /// Write a page of HTML for each violation into this directory.
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
 }
 
 /// Merges and gives the exit status.
@@ -64,9 +72,12 @@ fn read(path: &PathBuf) -> Result<String, String> {
 
 /// Judges a history, prints the verdicts and gives the exit status.
 pub(super) fn check(arguments: &CheckArguments) -> u8 {
-    let decoded = read(&arguments.file).and_then(|text| {
-        codec::decode(&text).map_err(|error| format!("{}: {error}", arguments.file.display()))
-    });
+    let decoded = report::prepare(arguments.report.as_ref())
+        .and_then(|()| read(&arguments.file))
+        .and_then(|text| {
+            let told = |error| format!("{}: {error}", arguments.file.display());
+            codec::decode(&text).map_err(told)
+        });
     let history = match decoded {
         Ok(history) => history,
         Err(message) => {
@@ -75,7 +86,53 @@ pub(super) fn check(arguments: &CheckArguments) -> u8 {
         }
     };
     let judgement = checker::judge(&history, &BTreeMap::new());
-    print(&history, &judgement)
+    let status = print(&history, &judgement);
+    match report_pages(arguments, &history, &judgement) {
+        Ok(()) => status,
+        Err(message) => {
+            err(format_args!("error: {message}"));
+            BROKEN
+        }
+    }
+}
+
+/// The pages of a saved history: it has no plan, so faults are known by their events only.
+fn report_pages(
+    arguments: &CheckArguments,
+    history: &History,
+    judgement: &Judgement,
+) -> Result<(), String> {
+    let Some(dir) = &arguments.report else { return Ok(()) };
+    let file = arguments.file.display().to_string();
+    let mut rows = Vec::new();
+    for finding in report::worth_a_page(judgement) {
+        let command = format!("leasehold check {}", quoted(&file));
+        let page = Page {
+            history,
+            finding,
+            judgement,
+            faults: BTreeMap::new(),
+            facts: vec![
+                ("file", file.clone()),
+                ("events", history.events.len().to_string()),
+                ("version", env!("CARGO_PKG_VERSION").to_owned()),
+            ],
+            commands: vec![Command { label: "Copy".to_owned(), text: command }],
+        };
+        let name = format!("{}.html", finding.checker);
+        report::write(dir, &name, &html::page(&page))?;
+        rows.push(report::row(file.clone(), name, finding));
+    }
+    report::finish(dir, &format!("{} findings in {file}", rows.len()), &rows)
+}
+
+/// A path as one word for a shell.
+fn quoted(path: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@,".contains(c);
+    match path.chars().all(plain) && !path.starts_with('-') {
+        true => path.to_owned(),
+        false => format!("'{}'", path.replace('\'', "'\\''")),
+    }
 }
 
 fn print(history: &History, judgement: &Judgement) -> u8 {

@@ -25,9 +25,12 @@ mod lock;
 mod log;
 mod merge;
 #[cfg(madsim)]
+mod pages;
+#[cfg(madsim)]
 mod progress;
 #[cfg(madsim)]
 mod replay;
+mod report;
 #[cfg(not(madsim))]
 mod storage;
 #[cfg(not(madsim))]
@@ -46,6 +49,12 @@ const BROKEN_PIPE: i32 = 141;
 /// Which build this is, for `--version`.
 #[cfg(madsim)]
 const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " (simulation build)");
+/// What is logged unless `RUST_LOG` says otherwise. In simulation servers fail because a plan says
+/// so, and the timeline tells it.
+#[cfg(madsim)]
+const LOG: &str = "leasehold=warn,leasehold::storage=off,leasehold::cluster=off";
+#[cfg(not(madsim))]
+const LOG: &str = "leasehold=warn";
 #[cfg(madsim)]
 const COMMANDS: &str = "explore, demo, replay, bugs or conformance";
 #[cfg(not(madsim))]
@@ -121,6 +130,9 @@ struct ExploreArguments {
     /// fenced-lock or calm.
     #[arg(long, default_value = "fenced-lock", value_name = "NAME")]
     scenario: String,
+    /// Which faults are drawn: all, calm, gc, network, clocks, crash or lease.
+    #[arg(long, default_value = "all", value_name = "NAME")]
+    profile: String,
     /// The storage's guard: unfenced, equal or monotonic.
     #[arg(long, default_value = "monotonic", value_name = "GUARD")]
     guard: String,
@@ -130,12 +142,18 @@ struct ExploreArguments {
     /// How many clients contend.
     #[arg(long, default_value_t = 3, value_name = "N", allow_hyphen_values = true)]
     clients: i64,
+    /// Print in which phase of a lock's life the faults of each family began.
+    #[arg(long)]
+    coverage: bool,
     /// Stop at the first seed that does not pass.
     #[arg(long)]
     fail_fast: bool,
     /// Print the run hash of each seed, to compare machines and builds.
     #[arg(long)]
     hashes: bool,
+    /// Write a page of HTML for each violation into this directory.
+    #[arg(long, value_name = "DIR")]
+    report: Option<std::path::PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -149,6 +167,9 @@ struct DemoArguments {
 struct ReplayArguments {
     /// The token that a failing run has printed.
     token: String,
+    /// Write a page of HTML for each violation into this directory.
+    #[arg(long, value_name = "DIR")]
+    report: Option<std::path::PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]

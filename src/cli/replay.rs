@@ -1,8 +1,14 @@
 //! `leasehold replay`: one case again, with its timeline.
 
-use super::{ReplayArguments, err, failure, out, usage};
+use std::path::Path;
+
+use super::{ReplayArguments, err, failure, out, pages, report, usage};
 use crate::{
-    bug, case::ReplayToken, explore::run_and_judge, judge::RunClass, report::Timeline,
+    bug,
+    case::ReplayToken,
+    explore::run_and_judge,
+    judge::{Judged, RunClass},
+    report::Timeline,
     runner::RunError,
 };
 
@@ -15,6 +21,9 @@ pub(super) fn run(arguments: &ReplayArguments) -> u8 {
         Ok(change) => change,
         Err(error) => return usage(format_args!("{error}")),
     };
+    if let Err(message) = report::prepare(arguments.report.as_ref()) {
+        return usage(format_args!("{message}"));
+    }
     let judged = match run_and_judge(&token.case, change.as_ref()) {
         Ok(judged) => judged,
         Err(broken) => match broken.1 {
@@ -35,8 +44,12 @@ pub(super) fn run(arguments: &ReplayArguments) -> u8 {
     if judged.worst().is_some() {
         failure::print_timeline(&judged, usize::MAX);
     }
-    let class = judged.class();
-    out(format_args!("verdict    {}", class.name()));
+    let mut class = judged.class();
+    if let Some(Err(message)) = arguments.report.as_ref().map(|dir| write_pages(dir, &judged)) {
+        err(format_args!("error: {message}"));
+        class = class.worse(RunClass::HarnessError);
+    }
+    out(format_args!("verdict    {}", judged.class().name()));
     let same = judged.run.hash == token.run_hash;
     let own = env!("CARGO_PKG_VERSION");
     if same {
@@ -53,4 +66,10 @@ pub(super) fn run(arguments: &ReplayArguments) -> u8 {
         token.crate_version
     ));
     class.exit_status()
+}
+
+fn write_pages(dir: &Path, judged: &Judged) -> Result<(), String> {
+    let rows = pages::write(dir, judged)?;
+    let note = format!("{} findings of seed {}", rows.len(), judged.run.case.seed);
+    report::finish(dir, &note, &rows)
 }

@@ -42,7 +42,8 @@ fn story(kind: GuardKind, version: Version) -> (Ended, Ended, Ended) {
             quirks: Default::default(),
             clients: 2,
             latency: (Duration::from_millis(1), Duration::from_millis(1)),
-            storage: Box::new(Store::of_kind(kind)),
+            storage: Arc::new(move || Box::new(Store::of_kind(kind))),
+            wrap_disk: None,
         };
         let cluster = Cluster::start(Seed(1), options, Recorder::default());
         sleep(Duration::from_millis(100)).await;

@@ -2,7 +2,7 @@
 //!
 //! Here and not beside the session, because that does not know that it is simulated.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::{Cluster, ClusterOptions, sim};
 use crate::{
@@ -26,7 +26,8 @@ fn the_deadline_counts_from_the_sending() {
             quirks: Default::default(),
             clients: 1,
             latency: (Duration::from_millis(1), Duration::from_millis(2)),
-            storage: Box::new(Store::of_kind(GuardKind::Monotonic)),
+            storage: Arc::new(|| Box::new(Store::of_kind(GuardKind::Monotonic))),
+            wrap_disk: None,
         };
         let cluster = Cluster::start(Seed(1), options, Recorder::default());
         sleep(Duration::from_millis(5)).await;

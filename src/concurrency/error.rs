@@ -126,6 +126,18 @@ pub(super) fn class(error: &etcd::Error) -> Class {
     }
 }
 
+/// Whether etcd does not know the request's token any more: it was not used for a while (300 s by
+/// default), its member was started again, or users were changed. The request had no effect, and
+/// works with a new one. The texts are those of `rpctypes/error.go`; Go's client does the same in
+/// `retry_interceptor.go`.
+pub(super) fn wants_new_token(error: &etcd::Error) -> bool {
+    let etcd::Error::GRpcStatus(status) = error else { return false };
+    matches!(
+        status.message(),
+        "etcdserver: invalid auth token" | "etcdserver: revision of auth store is old"
+    )
+}
+
 /// Judges an error of *opening* a keep-alive stream. There the client crate has only one use for
 /// its keep-alive error: the first reply said TTL <= 0, so the lease is gone (etcd-client #87). On
 /// an open stream the same error means a closed stream.

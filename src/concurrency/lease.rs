@@ -5,11 +5,14 @@
 //! lease counts only from its first acknowledged renewal, because nobody knows when the last one
 //! was sent; in Go it counts at once. A revoke is repeated until its answer is definite, and
 //! bounded by the caller: in Go a failed one is not repeated.
+//!
+//! With users etcd wants to know who revokes a lease that has keys, and etcd-client sends no token
+//! with lease requests. A revoke that is refused is sent again when the session's keys are deleted.
 
 use super::{
     error::{Class, LockError, class},
     renewal::{Attempt, Renewal},
-    request::Pauses,
+    request::{Pauses, until_definite},
     session::{SessionOptions, Shared},
 };
 use crate::{
@@ -63,12 +66,17 @@ pub(super) async fn adopt(
 pub(super) async fn revoke(shared: &Shared) -> Result<(), LockError> {
     let mut client = shared.client();
     let mut pauses = Pauses::new();
+    let mut cleared = false;
     loop {
         let request = client.lease_revoke(shared.lease());
         match timeout(shared.options().request_timeout, request).await {
             Ok(Ok(_)) => return Ok(()),
             Ok(Err(error)) => match class(&error) {
                 Class::LeaseGone => return Ok(()),
+                Class::Refused if !cleared && delete_keys(shared).await.is_ok() => {
+                    cleared = true;
+                    continue;
+                }
                 Class::Refused => return Err(Box::new(error).into()),
                 Class::Unknown => {
                     tracing::debug!(lease = shared.lease(), %error, "revoke not answered");
@@ -78,4 +86,13 @@ pub(super) async fn revoke(shared: &Shared) -> Result<(), LockError> {
         }
         pauses.pause_fully().await;
     }
+}
+
+/// Deletes the session's keys in all queues: what the revoke would have done.
+async fn delete_keys(shared: &Shared) -> Result<(), LockError> {
+    for key in shared.keys() {
+        let delete = async |mut client: etcd::Client| client.delete(key.as_str(), None).await;
+        until_definite(shared, delete).await?;
+    }
+    Ok(())
 }

@@ -371,6 +371,16 @@ mod tests {
         assert_eq!(state.unresolved, None);
     }
 
+    /// A met key turns out to be this session's own work: the last to leave takes it along.
+    #[test]
+    fn key_met_before_the_creators_answer_is_ours() {
+        let mut state = PlaceState::default();
+        assert_eq!(state.join(5, false, 0), Ok(()));
+        assert_eq!(state.join(5, true, 0), Ok(()));
+        assert!(!state.leave(5));
+        assert!(state.leave(5));
+    }
+
     /// After a lost attempt the answer says "met", but the key is the lost attempt's work.
     #[test]
     fn key_of_a_lost_attempt_is_ours() {

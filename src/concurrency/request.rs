@@ -3,11 +3,14 @@
 //! For idempotent requests only. Every attempt has the session's request time-out; between
 //! attempts there is a pause that doubles. It ends, without a definite answer, when the session is
 //! over: from then on etcd drops the lease and what hangs on it by itself.
+//!
+//! A session can outlive the token of its user: renewals carry none, so that nothing keeps it. Then
+//! the client logs in again.
 
 use std::{future::Future, time::Duration};
 
 use super::{
-    error::{Class, LockError, class},
+    error::{Class, LockError, class, wants_new_token},
     session::{SessionEnd, Shared},
 };
 use crate::{
@@ -73,9 +76,16 @@ where
     let limit = shared.options().request_timeout;
     let mut pauses = Pauses::new();
     let mut lost = 0;
+    // A new token that is refused at once is no better than none.
+    let mut logged_in = false;
     loop {
         let error = match timeout(limit, send(shared.client())).await {
             Ok(Ok(value)) => return Ok(Answered { value, lost }),
+            Ok(Err(error)) if !logged_in && wants_new_token(&error) => {
+                log_in(shared).await?;
+                logged_in = true;
+                continue;
+            }
             Ok(Err(error)) => match class(&error) {
                 Class::LeaseGone => {
                     shared.end(SessionEnd::LeaseGone);
@@ -87,7 +97,29 @@ where
             Err(_) => LockError::TimedOut(limit),
         };
         lost += 1;
+        logged_in = false;
         tracing::debug!(lease = shared.lease(), %error, lost, "no definite answer");
+        pauses.pause(shared).await;
+        if shared.is_done() {
+            return Err(error);
+        }
+    }
+}
+
+/// Gets a new token for the client, which all its clones use.
+async fn log_in(shared: &Shared) -> Result<(), LockError> {
+    let limit = shared.options().request_timeout;
+    let mut pauses = Pauses::new();
+    loop {
+        let error: LockError = match timeout(limit, shared.client().refresh_token()).await {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(error)) => Box::new(error).into(),
+            Err(_) => LockError::TimedOut(limit),
+        };
+        if error.is_definite() {
+            return Err(error);
+        }
+        tracing::debug!(lease = shared.lease(), %error, "no new token");
         pauses.pause(shared).await;
         if shared.is_done() {
             return Err(error);

@@ -356,6 +356,12 @@ impl Shared {
         place.clone()
     }
 
+    /// The session's keys, there or not, in all queues that it ever had to do with.
+    pub(super) fn keys(&self) -> Vec<String> {
+        let places = self.places.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        places.values().map(|place| place.key.clone()).collect()
+    }
+
     /// Has the place put in order in the background: nobody waits for it.
     pub(super) fn neglect(&self, place: &Arc<Place>) {
         // The receiver is gone only when the session is over, and then etcd cleans up.

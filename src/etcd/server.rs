@@ -7,6 +7,7 @@
 
 mod in_process;
 mod leader;
+mod outside;
 mod request_fault;
 
 use std::{
@@ -24,7 +25,7 @@ use crate::{
     time::{sim::LocalClock, sleep, wall_ms},
 };
 
-use self::{leader::Leaderless, request_fault::RequestFaults};
+use self::{leader::Leaderless, outside::LostRenewals, request_fault::RequestFaults};
 use super::{
     model::{Answer, Identity, Model, Output, StreamId, request::Request},
     protocol::{ClientMessage, ServerMessage},
@@ -32,6 +33,7 @@ use super::{
 };
 
 pub use self::in_process::{InProcess, InProcessMessage};
+pub use self::outside::LossId;
 pub use self::request_fault::{Harm, RequestFault, RequestFaultId, RequestKind};
 pub use super::model::version::{EtcdVersion, UnknownVersion};
 
@@ -125,6 +127,7 @@ struct Inner {
     next_connection: u64,
     requests: u64,
     faults: RequestFaults,
+    lost_renewals: LostRenewals,
     /// What waits while nobody leads.
     leaderless: Option<Leaderless>,
     /// Open streams that insist on a leader.
@@ -174,6 +177,7 @@ impl MemberState {
             next_connection: 0,
             requests: 0,
             faults: RequestFaults::default(),
+            lost_renewals: LostRenewals::default(),
             leaderless: None,
             strict_streams: BTreeSet::new(),
             broken_streams: BTreeSet::new(),
@@ -346,6 +350,11 @@ impl Connection {
     fn handle(&mut self, process: &Process, message: ClientMessage) -> Goes {
         let state = self.state.clone();
         let mut inner = state.lock();
+        if let Request::KeepAlive(lease) = message.request
+            && inner.lost_renewals.meets(lease)
+        {
+            return Goes::On;
+        }
         let (id, harm) = (message.id, inner.faults.meet(RequestKind::of(&message.request)));
         let answer = match harm {
             Some(Harm::Lost) => return Goes::Broken,

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::Outcome;
+use super::{Coverage, LockPhase, Outcome};
 use crate::{
     case::{Case, CaseOptions, ReplayToken},
     checker::{self, Checker, Classes, Idle, Property, Reached},
-    fault::CATALOG,
+    fault::{CATALOG, family_of, profile},
     history::hash::RunHash,
     judge::{FaultCount, Judged, RunClass},
     seed::Seed,
@@ -25,6 +25,17 @@ pub const EXPECTED: [Property; 8] = [
     Property::PauseBeforeWrite,
     Property::OverlapBySuspend,
 ];
+/// The families that bring a property about: it is expected of a profile with one of them.
+fn brought_by(property: Property) -> &'static [&'static str] {
+    match property {
+        Property::KeepAliveLostToCut => &["cut"],
+        Property::PauseBeforeWrite | Property::StaleRefusedByReadOnly => &["point-pause"],
+        Property::OverlapBySuspend => &["suspend"],
+        Property::HandOverByExpiry => &["pause", "suspend", "point-pause", "cut", "kill"],
+        _ => &["pause", "suspend", "point-pause"],
+    }
+}
+
 /// More failures than this are counted and not kept.
 const FAILURES_KEPT: usize = 100;
 
@@ -75,6 +86,8 @@ pub struct Summary {
     pub reached_runs: BTreeMap<Property, u64>,
     /// Faults by family.
     pub faults: BTreeMap<&'static str, FaultCount>,
+    /// In which phase of a client's lock they began.
+    pub coverage: Coverage,
     /// How many runs each checker found a violation in, and the first seed.
     pub caught: BTreeMap<&'static str, (u64, u64)>,
     /// How much each checker has judged.
@@ -110,6 +123,7 @@ impl Summary {
             reached: Reached::default(),
             reached_runs: BTreeMap::new(),
             faults: CATALOG.iter().map(|row| (row.name, FaultCount::default())).collect(),
+            coverage: Coverage::default(),
             caught: BTreeMap::new(),
             judged: BTreeMap::new(),
             harness_errors: 0,
@@ -157,6 +171,9 @@ impl Summary {
         for finding in &judged.judgement.findings {
             *self.judged.entry(finding.checker).or_default() += finding.judged;
         }
+        let plan = (0..).zip(&judged.run.case.plan.faults);
+        let families = plan.map(|(index, fault)| (index, family_of(&fault.kind).name)).collect();
+        self.coverage += &Coverage::of(&judged.run.history, &families);
         let seed = judged.run.case.seed.0;
         for checker in judged.violated() {
             self.caught.entry(checker).or_insert((0, seed)).0 += 1;
@@ -174,6 +191,13 @@ impl Summary {
         }
     }
 
+    /// Cells of the coverage matrix that the profile should have reached and did not.
+    pub fn not_covered(&self) -> Vec<(&'static str, LockPhase)> {
+        let profile = profile::find(&self.options.profile);
+        let families = profile.map(|profile| profile.families()).unwrap_or_default();
+        self.coverage.missing(families.iter().map(|(family, _)| family.name))
+    }
+
     /// How many runs did not pass.
     pub fn failures_total(&self) -> u64 {
         self.harness_errors + self.unknown + self.violations
@@ -184,13 +208,23 @@ impl Summary {
         self.has_faults && self.runs >= REACHED_FROM_RUNS && self.options.clients > 1
     }
 
+    /// What this exploration is to reach: as far as its profile has the faults for it.
+    pub fn expected(&self) -> Vec<Property> {
+        let profile = profile::find(&self.options.profile);
+        let brought = |property: &Property| {
+            let families = brought_by(*property);
+            profile.is_some_and(|profile| families.iter().any(|family| profile.has(family)))
+        };
+        EXPECTED.into_iter().filter(brought).collect()
+    }
+
     /// Properties that enough runs should have reached and none did; none below
     /// [`REACHED_FROM_RUNS`] runs.
     pub fn not_reached(&self) -> Vec<Property> {
         if !self.judges_reached() {
             return Vec::new();
         }
-        EXPECTED.into_iter().filter(|property| !self.reached.contains(*property)).collect()
+        self.expected().into_iter().filter(|property| !self.reached.contains(*property)).collect()
     }
 
     /// Checkers that had nothing to judge in all of enough runs, although a suite must have it.

@@ -1,4 +1,4 @@
-//! Clock faults: the rate of the monotonic clock, the offset of the wall clock.
+//! The rate of a monotonic clock. What happens to wall clocks is in `wall.rs`.
 
 use super::{Begun, Family};
 use crate::plan::FaultKind;
@@ -26,31 +26,6 @@ pub(super) const RATE: Family = Family {
             cluster.clocks().remove_rate(id, permille);
             cluster.note_rate(node);
             cluster.clocks().effect(id).rated - before
-        }))
-    },
-};
-
-pub(super) const OFFSET: Family = Family {
-    name: "clock-offset",
-    help: "a node's wall clock is off by up to an hour; its monotonic clock is not",
-    effect: "readings of the wall clock while it was off",
-    weight: 1,
-    length_ms: (1000, 12_000),
-    colour: "#0891b2",
-    draw: |stream, shape| FaultKind::ClockOffset {
-        node: shape.client(stream),
-        offset_ms: stream.between(0, 7_200_000) as i64 - 3_600_000,
-    },
-    begin: |cluster, _, fault| {
-        let FaultKind::ClockOffset { node, offset_ms } = fault.kind else {
-            return Begun::Skipped("not a clock offset");
-        };
-        let id = cluster.id(node);
-        cluster.clocks().step_wall(id, offset_ms);
-        let before = cluster.clocks().effect(id).offset;
-        Begun::Active(Box::new(move |cluster| {
-            cluster.clocks().step_wall(id, -offset_ms);
-            cluster.clocks().effect(id).offset - before
         }))
     },
 };

@@ -119,18 +119,20 @@ impl Injector {
         self.record(index, FaultAction::End);
     }
 
-    /// A node stands at its point: it goes on after the fault's length.
+    /// A node stands at its point: it goes on after the fault's length, or dies there.
     fn stopped(&mut self, (index, name): Stop) {
         let (Some(node), Some(fault)) =
             (self.armed.remove(&index), self.faults.get(index as usize))
         else {
             return;
         };
-        debug_assert!(matches!(fault.kind, FaultKind::PointPause { .. }));
-        self.cluster.count_pause(node);
         let end = self.began.elapsed() + fault.length();
+        if matches!(fault.kind, FaultKind::PointKill { .. }) {
+            return self.dies(node, index, end);
+        }
         self.cluster.record(node, EventKind::Point { name: name.to_owned() });
         self.record(index, FaultAction::Begin);
+        self.cluster.count_pause(node);
         let id = self.cluster.id(node);
         let resume = Box::new(move |cluster: &Cluster| {
             let waiting = cluster.clocks().overdue(id) + cluster.net().unread(id);
@@ -138,6 +140,20 @@ impl Injector {
             waiting
         });
         self.active.insert((end, index), resume);
+    }
+
+    /// A process dies where it stands, and starts anew at the end.
+    fn dies(&mut self, node: NodeName, index: u32, end: Duration) {
+        if self.cluster.is_down(node) {
+            return self.record(index, FaultAction::Skipped("its target was down".into()));
+        }
+        self.record(index, FaultAction::Begin);
+        self.cluster.kill(node);
+        let restart = Box::new(move |cluster: &Cluster| {
+            cluster.restart(node);
+            1
+        });
+        self.active.insert((end, index), restart);
     }
 
     fn record(&self, index: u32, action: FaultAction) {

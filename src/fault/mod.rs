@@ -1,18 +1,31 @@
 //! Faults: one file a family, and the catalog.
 //!
 //! A family knows how to draw a fault of its own, how to begin it, and how to end it; ending tells
-//! how much the fault has changed. To add one: a variant in `plan.rs`, a file here, a row below and
-//! an arm in [`family_of`].
+//! how much the fault has changed. To add one: a variant in `plan/kind.rs`, a file here, a row below, an
+//! arm in [`family_of`], and a place in the profiles that it belongs to.
 
 mod clock;
 mod cut;
 mod delay;
+mod disk;
 mod generate;
 mod injector;
 mod kill;
+mod leaderless;
+mod outside;
 mod pause;
 mod point;
+mod point_kill;
+pub mod profile;
+mod renewal;
+mod request;
+mod reset;
 mod revoke;
+mod silent_death;
+mod slow_link;
+#[cfg(test)]
+mod tests;
+mod wall;
 
 pub(crate) use generate::{PlanShape, draw_plan};
 pub(crate) use injector::Injector;
@@ -58,16 +71,30 @@ enum Begun {
 }
 
 /// All families.
-pub static CATALOG: [Family; 9] = [
+pub static CATALOG: [Family; 23] = [
     pause::PAUSE,
     pause::SUSPEND,
     point::POINT_PAUSE,
     cut::CUT,
     delay::LINK_DELAY,
+    slow_link::SLOW_LINK,
+    reset::RESET,
+    request::REQUEST,
     clock::RATE,
-    clock::OFFSET,
+    wall::OFFSET,
+    wall::STEP,
+    wall::STROBE,
     revoke::FORCED_REVOKE,
+    renewal::LOST_RENEWALS,
+    renewal::LEASE_RUNS_OUT,
+    outside::OUTSIDE_DELETE,
+    outside::COMPACTION,
+    leaderless::LEADERLESS,
     kill::KILL,
+    point_kill::POINT_KILL,
+    silent_death::SILENT_DEATH,
+    disk::SLOW_SYNC,
+    disk::DISK_FAILURE,
 ];
 
 /// The family that a fault belongs to.
@@ -82,6 +109,20 @@ pub fn family_of(kind: &FaultKind) -> &'static Family {
         FaultKind::ClockOffset { .. } => "clock-offset",
         FaultKind::ForcedRevoke => "forced-revoke",
         FaultKind::Kill { .. } => "kill",
+        FaultKind::Reset { .. } => "reset",
+        FaultKind::SlowLink { .. } => "slow-link",
+        FaultKind::SilentDeath { .. } => "silent-death",
+        FaultKind::PointKill { .. } => "point-kill",
+        FaultKind::ClockStep { .. } => "clock-step",
+        FaultKind::ClockStrobe { .. } => "clock-strobe",
+        FaultKind::Request { .. } => "request",
+        FaultKind::LostRenewals => "lost-renewals",
+        FaultKind::LeaseRunsOut => "lease-runs-out",
+        FaultKind::OutsideDelete => "outside-delete",
+        FaultKind::Compaction => "compaction",
+        FaultKind::Leaderless => "leaderless",
+        FaultKind::SlowSync { .. } => "slow-sync",
+        FaultKind::DiskFailure { .. } => "disk-failure",
     };
     CATALOG.iter().find(|family| family.name == name).expect("each kind has its row")
 }

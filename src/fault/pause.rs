@@ -7,7 +7,7 @@ pub(super) const PAUSE: Family = Family {
     name: "pause",
     help: "a node's tasks stop, its clocks go on, messages queue up (GC)",
     effect: "timers that came due and messages that arrived while it stood still",
-    weight: 4,
+    weight: 5,
     length_ms: (200, 7000),
     colour: "#d97706",
     draw: |stream, shape| FaultKind::Pause { node: shape.node(stream) },
@@ -24,7 +24,10 @@ pub(super) const SUSPEND: Family = Family {
     weight: 3,
     length_ms: (500, 8000),
     colour: "#b45309",
-    draw: |stream, shape| FaultKind::Suspend { node: shape.client(stream) },
+    draw: |stream, shape| {
+        let node = if stream.chance(150) { shape.etcd() } else { shape.client(stream) };
+        FaultKind::Suspend { node }
+    },
     begin: |cluster, _, fault| match fault.kind {
         FaultKind::Suspend { node } => begin(cluster, node, true),
         _ => Begun::Skipped("not a suspend"),

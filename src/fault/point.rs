@@ -2,6 +2,7 @@
 
 use super::{Begun, Family};
 use crate::{
+    history::NodeName,
     plan::FaultKind,
     point::{Pending, PointSim},
 };
@@ -23,17 +24,24 @@ pub const POINTS: [&str; 12] = [
     "session.after_grant",
 ];
 
+/// Those that the storage passes, for each request or each sync.
+pub(super) const STORAGE_POINTS: [&str; 4] =
+    ["storage.before_sync", "storage.after_sync", "storage.before_apply", "storage.before_answer"];
+
 pub(super) const POINT_PAUSE: Family = Family {
     name: "point-pause",
     help: "a node stops at a named code point, such as between the check and the write",
     effect: "timers that came due and messages that arrived while it stood still",
-    weight: 5,
+    weight: 8,
     length_ms: (1500, 8000),
     colour: "#ea580c",
-    draw: |stream, shape| FaultKind::PointPause {
-        node: shape.client(stream),
-        point: (*stream.pick(&POINTS)).to_owned(),
-        occurrence: stream.between(1, 6) as u32,
+    draw: |stream, shape| {
+        let (node, points, most) = match stream.chance(80) {
+            true => (NodeName::Storage, &STORAGE_POINTS[..], 60),
+            false => (shape.client(stream), &POINTS[..], 6),
+        };
+        let point = (*stream.pick(points)).to_owned();
+        FaultKind::PointPause { node, point, occurrence: stream.between(1, most) as u32 }
     },
     begin: |cluster, index, fault| match &fault.kind {
         FaultKind::PointPause { node, point, occurrence } => {

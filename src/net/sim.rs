@@ -118,6 +118,13 @@ impl Inner {
         pipes.push(pipe);
     }
 
+    /// The two directions of a connection.
+    fn directions(&self, pipe: &Pipe) -> Vec<Arc<Pipe>> {
+        let (a, b, id) = pipe.connection();
+        let ends = [a, b].into_iter().filter_map(|node| self.inbound.get(&node));
+        ends.flatten().filter_map(Weak::upgrade).filter(|pipe| pipe.connection().2 == id).collect()
+    }
+
     fn draw(&mut self, from: Duration, to: Duration) -> Duration {
         let span = to.saturating_sub(from).as_nanos() as u64;
         let extra = match &mut self.below {
@@ -128,11 +135,11 @@ impl Inner {
     }
 
     /// How long a message from `src` to `dst` takes now, not counting a cut.
-    fn latency(&mut self, src: NodeId, dst: NodeId) -> Duration {
+    fn latency(&mut self, src: NodeId, dst: NodeId, now: Duration) -> Duration {
         let (from, to) = self.latency;
         let base = self.draw(from, to);
         match self.links.get_mut(&(src, dst)) {
-            Some(link) => base + link.count_delay(),
+            Some(link) => base + link.count_delay(now),
             None => base,
         }
     }

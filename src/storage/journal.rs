@@ -105,13 +105,13 @@ impl Journal {
 
     /// Gives up: everyone who waits is told so, now and later.
     pub(super) fn stop(&self, why: impl Into<String>) {
-        let mut queue = lock(&self.queue);
-        if queue.stopped.is_none() {
-            let why = why.into();
-            tracing::error!(why, "the storage answers no more");
-            queue.stopped = Some(why);
-        }
-        drop(queue);
+        let why = why.into();
+        tracing::error!(why, "the storage answers no more");
+        self.stop_quietly(why);
+    }
+
+    fn stop_quietly(&self, why: String) {
+        lock(&self.queue).stopped.get_or_insert(why);
         self.settled.notify_waiters();
     }
 
@@ -200,7 +200,8 @@ struct Writing<'a> {
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
         if self.log.is_some() {
-            self.journal.stop("the writing of its log was cut short");
+            // As a rule the process is being killed: nobody is there to be told.
+            self.journal.stop_quietly("the writing of its log was cut short".to_owned());
         }
     }
 }

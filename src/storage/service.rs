@@ -129,6 +129,7 @@ impl Service {
     ) -> Result<Self, LogError> {
         let (mut file, recovered) = Log::open(disk).await?;
         let (applied, boot) = restore(machine.as_mut(), &recovered)?;
+        machine.recovered();
         let boot = boot.saturating_add(1);
         if recovered.snapshot.is_none() {
             let snapshot = snapshot(machine.as_ref(), boot, applied);
@@ -227,15 +228,19 @@ impl Service {
     /// Applies a request and logs it.
     pub(super) fn apply(&self, number: u64, tag: Option<u64>, request: Request) -> Outcome {
         let mut state = self.lock();
-        let Applied { response, result, effect } = match self.over_limit(&request) {
-            Some(text) => Applied::rejected(text),
-            None => state.machine.apply(&request),
+        let (applied, keep) = match self.over_limit(&request) {
+            Some(text) => (Applied::rejected(text), false),
+            None => {
+                let applied = state.machine.apply(&request);
+                let keep = state.machine.keeps(&request, &applied);
+                (applied, keep)
+            }
         };
+        let Applied { response, result, effect } = applied;
         state.applied += 1;
         self.counters.add(Count::from(result));
         let position = self.journal.as_ref().map(|journal| {
-            let changes = request.op == OpKind::Write || request.version.is_some();
-            if result == RowResult::Admitted && changes {
+            if keep {
                 journal.note(state.applied, &request);
             }
             journal.position()
@@ -323,7 +328,7 @@ fn replay(machine: &mut dyn StateMachine, payload: &[u8]) -> Result<Option<u64>,
     while !from.is_empty() {
         let Entry { index, request } = read_entry(&mut from)?;
         let applied = machine.apply(&request);
-        if applied.result != RowResult::Admitted {
+        if !machine.keeps(&request, &applied) {
             let text = format!(
                 "request {index} was admitted, and now it is not: {}",
                 applied.response.err

@@ -31,8 +31,7 @@ pub trait StateMachine: Send {
     }
 
     /// The whole state as bytes, for [`StateMachine::restore`]; `None` if it cannot be kept on a
-    /// disk. Of what comes later, those requests are kept and applied again after a restart that
-    /// were admitted and are writes, or reads with a version: nothing else may change the state.
+    /// disk. What comes later and changes the state must be kept: see [`StateMachine::keeps`].
     fn save(&self) -> Option<Vec<u8>> {
         None
     }
@@ -44,6 +43,17 @@ pub trait StateMachine: Send {
     fn restore(&mut self, _saved: &[u8]) -> Result<(), EncodingError> {
         Err(EncodingError("this storage cannot be kept on a disk".to_owned()))
     }
+
+    /// Which requests the journal keeps, to be applied again after a restart: all that change the
+    /// state. By default those that were admitted and are writes, or reads with a version, because
+    /// such a read raises the mark. Asked after the application.
+    fn keeps(&self, request: &Request, applied: &Applied) -> bool {
+        let changes = request.op == OpKind::Write || request.version.is_some();
+        applied.result == RowResult::Admitted && changes
+    }
+
+    /// Everything that the disk had has been applied: what comes now is new. Told once a life.
+    fn recovered(&mut self) {}
 }
 
 /// What a state machine did with a request.

@@ -103,6 +103,11 @@ pub trait LockUnderTest: Send + Sync + Sized + 'static {
         deadline: Instant,
     ) -> impl Future<Output = Result<Grant, LockFailure>> + Send;
 
+    /// How long after its deadline an acquire may still take, to clean up behind itself.
+    fn clean_up(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Whether, by the session's knowledge, what was acquired is still held.
     fn is_live(&self) -> bool;
 
@@ -130,6 +135,7 @@ pub(crate) trait Lock: Send + Sync {
     fn lease(&self) -> i64;
     fn ttl_s(&self) -> i64;
     fn acquire<'a>(&'a mut self, name: &'a str, deadline: Instant) -> Answer<'a, Grant>;
+    fn clean_up(&self) -> Duration;
     fn is_live(&self) -> bool;
     fn deadline(&self) -> Instant;
     fn release(&mut self) -> Answer<'_, ()>;
@@ -147,6 +153,10 @@ impl<L: LockUnderTest> Lock for L {
 
     fn acquire<'a>(&'a mut self, name: &'a str, deadline: Instant) -> Answer<'a, Grant> {
         Box::pin(LockUnderTest::acquire(self, name, deadline))
+    }
+
+    fn clean_up(&self) -> Duration {
+        LockUnderTest::clean_up(self)
     }
 
     fn is_live(&self) -> bool {

@@ -10,7 +10,7 @@ mod interval;
 mod sleep;
 
 use clock::arm;
-pub(crate) use clock::{ClockSim, arm_at, true_ns};
+pub(crate) use clock::{ClockSim, Wall, arm_at, true_ns};
 pub use instant::Instant;
 pub use interval::{Interval, MissedTickBehavior, interval, interval_at};
 pub use sleep::{Elapsed, Sleep, sleep, sleep_until, timeout, timeout_at};

@@ -59,7 +59,8 @@ async fn run(mut process: Process) {
             continue;
         }
         let Some(client) = connect(&mut process).await else { continue };
-        let Some(mut lock) = open_session(&mut process, client).await else { continue };
+        let Some(mut lock) = open_session(&mut process, client.clone()).await else { continue };
+        announce(&process, client, lock.lease()).await;
         let holdings = process.stream.between(1, 4);
         for _ in 0..holdings {
             if process.is_stopped() || !lock.is_live() || left == 0 {
@@ -114,6 +115,16 @@ async fn open_session(process: &mut Process, client: etcd::Client) -> Option<Box
     }
 }
 
+/// Says under its lease that it is there, as members of a service do: its lease has more than one
+/// key. Nobody waits for it, and nothing depends on it.
+async fn announce(process: &Process, mut client: etcd::Client, lease: i64) {
+    let options = etcd::PutOptions::new().with_lease(lease);
+    let key = format!("/members/{}", process.node);
+    if let Err(error) = client.put(key, "", Some(options)).await {
+        tracing::debug!(%error, "not announced");
+    }
+}
+
 async fn close_session(process: &mut Process, lock: &mut dyn Lock) {
     let close = async |_| lock.close().await;
     // Whatever came of it, the session is not used again; its lease ends by itself.
@@ -128,15 +139,23 @@ async fn hold(
 ) -> Result<(), GaveUp> {
     let name = process.lock.clone();
     let holding = process.ids.holding();
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let started = Instant::now();
+    let deadline = started + patience(process);
+    let mut asked = None;
     let acquired = process
         .run(
             Some(holding),
             Function::Lock { name: name.clone() },
-            async |_| lock.acquire(&name, deadline).await,
+            async |op| {
+                asked = Some(op);
+                lock.acquire(&name, deadline).await
+            },
             |grant| Reply::Acquired { key: grant.key.clone(), token: grant.token },
         )
         .await;
+    if let Some(op) = asked {
+        ended(process, op, (started, deadline), lock.clean_up());
+    }
     let Ok((_, grant)) = acquired else { return Err(GaveUp::Lock) };
     // Nothing can come between the acquire and this: a lock may not be given out when it is lost.
     still_held(process, lock, holding);
@@ -162,6 +181,27 @@ async fn hold(
         (Ok(()), Err(_)) => Err(GaveUp::Lock),
         (Ok(()), Ok(_)) => Ok(()),
     }
+}
+
+/// How long a client waits for the lock: some give up before a lease runs out, most never.
+fn patience(process: &mut Process) -> Duration {
+    if process.stream.chance(250) {
+        process.stream.duration(ms(500), ms(6000))
+    } else {
+        Duration::from_secs(60)
+    }
+}
+
+/// Records that a call with a deadline has ended, by the node's own clock.
+fn ended(process: &Process, op: OpId, times: (Instant, Instant), clean_up: Duration) {
+    let local_ns = |at| process.witness.local_ns(at);
+    process.record(EventKind::Deadline {
+        op,
+        started_ns: local_ns(times.0),
+        deadline_ns: local_ns(times.1),
+        ended_ns: local_ns(Instant::now()),
+        cleanup_ns: clean_up.as_nanos() as u64,
+    });
 }
 
 async fn work(

@@ -31,6 +31,7 @@ const LINGER: &str = "80ms";
 pub struct Crew {
     pub seed: u64,
     pub guard: &'static str,
+    pub token: &'static str,
     pub workload: &'static str,
     pub clients: u8,
     pub traffic: Duration,
@@ -181,6 +182,8 @@ impl Running {
             &self.crew.seed.to_string(),
             "--linger",
             LINGER,
+            "--token",
+            self.crew.token,
         ]);
         let process = Owned(command.spawn().expect("the program can be run"));
         self.files.push(file.clone());

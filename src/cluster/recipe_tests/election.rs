@@ -1,4 +1,4 @@
-//! Elections: E01, E02, E05 to E09.
+//! Elections: E01, E02, E05 to E09 as stories; the races of E05 to E09 are in `election_race`.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
 
 pub(super) type Campaign = Result<FencingToken, ElectionError>;
 
-fn expired(campaign: &Campaign) -> bool {
+pub(super) fn expired(campaign: &Campaign) -> bool {
     matches!(campaign, Err(ElectionError::Lock(LockError::SessionExpired)))
 }
 
@@ -26,7 +26,7 @@ impl World {
     }
 
     /// Begins to campaign; the handle waits for the outcome.
-    fn stand(
+    pub(super) fn stand(
         &self,
         client: u8,
         election: &Arc<Election>,
@@ -266,6 +266,30 @@ fn e09_standing_again_after_the_key_was_deleted() {
         world.resign(2, &q).await;
         let third = third.await.expect("no panic").expect("P is first now");
         assert!(first < second && second < third, "{first} {second} {third}");
+    });
+}
+
+/// The leader's key is deleted from outside, and another handle of the session wins anew, under the
+/// same key. The old handle does not speak for the new leadership, not even with its very words.
+#[test]
+fn e09_an_old_handle_does_not_proclaim_for_a_newer_one() {
+    tell(1, |world| async move {
+        let old = world.candidate(1, 10, "e").await;
+        let first = world.campaign(1, &old, "p").await.expect("nobody else");
+        world.outsider().await.delete(old.key(), None).await.expect("deleted");
+        let new = Arc::new(Election::new(old.session(), "e"));
+        let second = world.campaign(1, &new, "p").await.expect("nobody else");
+        assert!(first < second);
+        for value in ["p", "other"] {
+            let election = old.clone();
+            let told = world.on(1, async move { election.proclaim(value).await });
+            let told = timeout(ms(100), told).await.expect("at once");
+            assert!(matches!(told, Err(ElectionError::NotLeader)), "{told:?}");
+        }
+        assert_eq!((old.token(), new.token()), (None, Some(second)));
+        assert_eq!(world.puts(new.key()), 2);
+        let leader = new.leader().await.expect("readable").expect("it leads");
+        assert_eq!((leader.value.as_slice(), leader.token), (&b"p"[..], second));
     });
 }
 

@@ -11,7 +11,10 @@
 //! of its lease, so a key is never moved to another lease.
 
 mod election;
+mod election_race;
 mod elsewhere;
+mod handle_race;
+mod holding_race;
 mod mutex;
 mod mutex_race;
 mod proclaim;
@@ -86,7 +89,8 @@ where
             quirks: Default::default(),
             clients: 3,
             latency: (ms(1), ms(5)),
-            storage: Box::new(Store::of_kind(GuardKind::Monotonic)),
+            storage: Arc::new(|| Box::new(Store::of_kind(GuardKind::Monotonic))),
+            wrap_disk: None,
         };
         let cluster = Cluster::start(seed, options, Recorder::default());
         let world = Rc::new(World { cluster, record: StdMutex::default() });
@@ -265,6 +269,13 @@ impl World {
         };
         let commits = record.commits.iter().filter(|(_, commit)| deletes(commit));
         commits.map(|(at, commit)| (*at, commit.revision)).collect()
+    }
+
+    /// When a revision was made.
+    fn committed_at(&self, revision: i64) -> Duration {
+        let record = self.look();
+        let mut commits = record.commits.iter();
+        commits.find(|(_, commit)| commit.revision == revision).expect("it was made").0
     }
 
     /// The create revisions of a key's incarnations, in order.

@@ -1,16 +1,30 @@
 //! The lock: M01 to M03, M06 to M11, M13, W05 and R04 as stories with one order of events; their
-//! races are in `mutex_race`.
+//! races are in `mutex_race` and `holding_race`.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use super::{is_expired, is_timed_out, ms, tell};
+use super::{World, is_expired, is_timed_out, ms, tell};
 use crate::{
-    concurrency::{LockError, Mutex, WaitProfile},
+    concurrency::{FencingToken, LockError, Mutex, WaitProfile},
     etcd::server::{Harm, RequestKind},
     history::{LeaseChange, NodeName},
     storage::client::{Client as StorageClient, ClientOptions},
     time::{Instant, sleep, timeout},
 };
+
+impl World {
+    /// Whether the storage lets this token enter and write.
+    pub(super) async fn enter_and_write(&self, client: u8, token: FencingToken) -> bool {
+        let url = self.cluster.storage_url();
+        let work = async move {
+            let mut client = StorageClient::new(&url, ClientOptions::default()).expect("URL");
+            let mut holding = client.holding("l", token.get());
+            holding.enter("k", None).await?;
+            holding.write("k", "v", None).await
+        };
+        self.on(client, async move { work.await.is_ok() }).await
+    }
+}
 
 /// M01: a waiter whose renewals do not get through while it waits is told that its session is over
 /// when its TTL is, and never that it holds the lock (etcd #11456).
@@ -178,6 +192,30 @@ fn m09_unlock_of_nothing_sends_nothing() {
     });
 }
 
+/// M10: a waiter wakes for its predecessor only, the one just before it: the end of another costs
+/// it no request.
+#[test]
+fn m10_a_waiter_wakes_only_for_its_predecessor() {
+    tell(1, |world| async move {
+        let a = world.mutex(1, 60, "l").await;
+        let b = world.mutex(2, 60, "l").await;
+        let c = world.mutex(3, 60, "l").await;
+        world.lock(1, &a).await;
+        let second = world.locking(2, &b);
+        sleep(ms(50)).await;
+        let third = world.locking(3, &c);
+        sleep(ms(50)).await;
+        for (client, holder, next) in [(1, &a, second), (2, &b, third)] {
+            let before = world.received(RequestKind::Txn);
+            world.unlock(client, holder).await.expect("held");
+            next.await.expect("no panic").expect("it is first");
+            sleep(ms(50)).await;
+            // The delete, and the look of the one behind it.
+            assert_eq!(world.received(RequestKind::Txn) - before, 2);
+        }
+    });
+}
+
 /// M11: two handles of one session are one owner: the second enters at once with the same token,
 /// and an unlock through either frees both (glusterd2 #1426).
 #[test]
@@ -189,9 +227,12 @@ fn m11_handles_of_one_session_share_the_lock() {
         let token = world.lock(1, &m1).await;
         assert_eq!(world.lock(1, &m2).await, token);
         let waiting = world.locking(2, &d);
+        let held = m2.held().expect("held");
         sleep(ms(50)).await;
+        assert!(held.is_live());
         world.unlock(1, &m1).await.expect("held");
         assert_eq!((m2.token(), m2.is_held()), (None, false));
+        assert_eq!((held.is_live(), held.remaining()), (false, Duration::ZERO));
         waiting.await.expect("no panic").expect("D is first");
         assert!(matches!(world.unlock(1, &m2).await, Err(LockError::Released)));
         assert_eq!(world.queue("l/").await, [d.key()]);
@@ -275,27 +316,15 @@ fn r04_the_token_is_the_create_revision() {
         }
         assert_eq!(world.lock(1, &a).await, first);
         let header = a.header().expect("held").revision();
-        let url = world.cluster.storage_url();
-        let enter_and_write = |client, token| {
-            let url = url.clone();
-            let work = async move {
-                let mut client = StorageClient::new(&url, ClientOptions::default()).expect("URL");
-                let mut holding = client.holding("l", token);
-                holding.enter("k", None).await?;
-                holding.write("k", "v", None).await
-            };
-            world.on(client, work)
-        };
-        enter_and_write(1, first.get()).await.expect("A holds");
+        assert!(world.enter_and_write(1, first).await, "A holds");
         world.unlock(1, &a).await.expect("held");
         let second = waiting.await.expect("no panic").expect("B is first");
         assert!(first < second && second.get() < header, "{first} {second} {header}");
         assert_eq!(world.incarnations(b.key()), [second.get()]);
         let held = b.held().expect("B holds");
         assert!(held.header().revision() > header);
-        let written = enter_and_write(2, held.token().get()).await;
-        written.expect("B holds, with a token below A's header");
-        let late = enter_and_write(1, first.get()).await;
-        assert!(late.is_err(), "A holds no more");
+        let written = world.enter_and_write(2, held.token()).await;
+        assert!(written, "B holds, with a token below A's header");
+        assert!(!world.enter_and_write(1, first).await, "A holds no more");
     });
 }

@@ -41,6 +41,25 @@ fn a_proclamation_lost_or_delivered_twice_has_its_effect_once() {
     }));
 }
 
+/// A handle knows its last word: each proclamation costs one request.
+#[test]
+fn a_proclamation_costs_one_request() {
+    tell(1, |world| async move {
+        let p = world.candidate(1, 60, "e").await;
+        world.campaign(1, &p, "p").await.expect("nobody else");
+        let before = world.received(RequestKind::Txn);
+        for value in ["one", "two", "three"] {
+            let election = p.clone();
+            world.on(1, async move { election.proclaim(value).await }).await.expect("it leads");
+        }
+        assert_eq!(world.received(RequestKind::Txn) - before, 3);
+        let leader = p.leader().await.expect("readable").expect("P leads");
+        // On its lease still: a put that names none takes a key off it.
+        assert_eq!((leader.value.as_slice(), leader.lease), (&b"three"[..], p.session().lease()));
+        assert_eq!(world.puts(p.key()), 4);
+    });
+}
+
 /// A proclamation is given up while it is held back; meanwhile another process with the same lease
 /// proclaims something newer. When the old one lands, before or after that, the newer stays.
 #[test]

@@ -114,6 +114,32 @@ fn s06_race_of_close_and_a_cut() {
     }));
 }
 
+/// S06: etcd is out of reach when the session is closed, and comes back before or after the granted
+/// TTL is over, which is twice what was asked for. The lease is revoked in time or the call ends
+/// with the TTL (etcd #6681).
+#[test]
+fn s06_race_of_close_and_a_mended_link() {
+    both(race(|seed| {
+        tell(seed, move |world| async move {
+            let session = world.session(1, 1).await;
+            assert_eq!(session.ttl_s(), 2);
+            world.cut(1);
+            let (closed, begun) = (session.clone(), world.now());
+            let closing =
+                world.cluster.spawn(NodeName::Client(1), async move { closed.close().await });
+            sleep(ms(1100 + draw(seed, 1300))).await;
+            world.mend(1);
+            let outcome = closing.await.expect("no panic");
+            match &outcome {
+                Ok(()) => assert!(world.now() <= begun + ms(2000)),
+                Err(_) => assert!(is_timed_out(&outcome), "{outcome:?}"),
+            }
+            assert_eq!(session.ended(), Some(SessionEnd::Closed));
+            outcome.is_ok()
+        })
+    }));
+}
+
 /// S08: the lease is revoked around a renewal, before or after it was processed. The session ends
 /// with this renewal or with the next.
 #[test]
@@ -182,6 +208,82 @@ fn s09_race_of_giving_up_and_the_enqueue() {
             assert_eq!(world.incarnations(&key).len(), world.deletions(&key).len());
             assert!(first.is_live());
             entered
+        })
+    }));
+}
+
+/// S05: the replies to renewals are about as slow as an attempt has patience. Whether they come in
+/// time or an attempt is given up for the next, more patient one, the lease lives, and the rate of
+/// requests is that of the TTL (etcd #9952).
+#[test]
+fn s05_race_of_slow_replies_and_the_next_attempt() {
+    both(race(|seed| {
+        tell(seed, move |world| async move {
+            let session = world.session(1, 30).await;
+            let (node, etcd) = world.link(1);
+            // The patience of a first attempt is 1250 ms.
+            world.cluster.net().add_delay(etcd, node, ms(1150 + draw(seed, 200)));
+            sleep(ms(100_000)).await;
+            assert!(session.is_live());
+            assert!(world.changes(session.lease(), LeaseChange::Expired).is_empty());
+            let sent = world.received(RequestKind::KeepAlive);
+            assert!((9..=20).contains(&sent), "{sent} renewals in 100 s");
+            sent <= 10
+        })
+    }));
+}
+
+/// L07: the holder is cut off around the first renewal, at a third of what was granted. Its session
+/// ends a granted TTL after the sending of the last acknowledged request, whatever was asked for.
+#[test]
+fn l07_race_of_a_cut_and_the_first_renewal() {
+    both(race(|seed| {
+        tell(seed, move |world| async move {
+            let asked = [1, 0, -1][draw(seed + 1000, 3) as usize];
+            let session = world.session(1, asked).await;
+            assert_eq!(session.ttl_s(), 2);
+            let begun = world.now();
+            sleep(ms(655 + draw(seed, 20))).await;
+            world.cut(1);
+            session.done().await;
+            let over = world.now();
+            let renewed = over > begun + ms(2300);
+            let ends = begun + if renewed { ms(2667) } else { ms(2000) };
+            assert!(over <= ends && ends - over < ms(20), "{over:?} {ends:?}");
+            sleep(ms(3000)).await;
+            let expired = world.changes(session.lease(), LeaseChange::Expired);
+            assert!(over <= expired[0], "{over:?} {expired:?}");
+            renewed
+        })
+    }));
+}
+
+/// L09: the wall clocks of the member and of the holder jump around a renewal, before or after it
+/// was processed. Neither the lease nor the session notices (etcd #12291).
+#[test]
+fn l09_race_of_a_wall_clock_jump_and_a_renewal() {
+    both(race(|seed| {
+        tell(seed, move |world| async move {
+            let session = world.session(1, 6).await;
+            let (node, etcd) = world.link(1);
+            sleep(ms(1985 + draw(seed, 20))).await;
+            let renewed = !world.changes(session.lease(), LeaseChange::Renewed).is_empty();
+            for (stepped, n) in [(etcd, 1000), (node, 2000)] {
+                let hours = [-2, -1, 1, 2][draw(seed + n, 4) as usize];
+                world.cluster.clocks().step_wall(stepped, hours * 3_600_000);
+            }
+            sleep(ms(2500)).await;
+            world.cut(1);
+            let last = *world.changes(session.lease(), LeaseChange::Renewed).last().expect("two");
+            assert_eq!(world.changes(session.lease(), LeaseChange::Renewed).len(), 2);
+            session.done().await;
+            let over = world.now();
+            assert!(over <= last + ms(6000) && over > last + ms(5990), "{over:?} {last:?}");
+            sleep(ms(1000)).await;
+            let expired = world.changes(session.lease(), LeaseChange::Expired)[0];
+            // Etcd looks for expired leases every half second.
+            assert!(expired >= last + ms(6000) && expired < last + ms(6510), "{expired:?}");
+            renewed
         })
     }));
 }

@@ -113,7 +113,7 @@ impl NetSim {
             }
         })
         .await;
-        let latency = self.lock().latency(src, dst);
+        let latency = self.lock().latency(src, dst, self.time.elapsed());
         self.time.sleep(latency).await;
     }
 

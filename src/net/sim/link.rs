@@ -18,6 +18,10 @@ pub(crate) struct LinkEffect {
     pub(crate) held: u64,
     /// Messages that a delay made late.
     pub(crate) delayed: u64,
+    /// Messages that took their time on a slow link.
+    pub(crate) slowed: u64,
+    /// Messages in whose stead the connection broke.
+    pub(crate) broken: u64,
 }
 
 /// The state of one direction.
@@ -27,6 +31,11 @@ pub(super) struct Link {
     cuts: u32,
     /// The sum of the delays that lie on it.
     delay: Duration,
+    /// How long each message takes up the link, by each fault that makes it slow.
+    slow: Vec<Duration>,
+    busy_until: Duration,
+    /// In stead of so many messages the connection will break.
+    breaks: u64,
     effect: LinkEffect,
     /// Connections that have messages waiting for the link to open.
     holding: Vec<Arc<Pipe>>,
@@ -39,9 +48,24 @@ impl Link {
         self.cuts > 0
     }
 
-    pub(super) fn count_delay(&mut self) -> Duration {
+    /// How much longer a message takes that is sent now.
+    pub(super) fn count_delay(&mut self, now: Duration) -> Duration {
         self.effect.delayed += u64::from(!self.delay.is_zero());
-        self.delay
+        let each: Duration = self.slow.iter().sum();
+        if each.is_zero() {
+            return self.delay;
+        }
+        self.effect.slowed += 1;
+        self.busy_until = self.busy_until.max(now) + each;
+        self.delay + self.busy_until.saturating_sub(now)
+    }
+
+    /// Whether the connection breaks in stead of this message.
+    pub(super) fn breaks(&mut self) -> bool {
+        let breaks = self.breaks > 0;
+        self.breaks -= u64::from(breaks);
+        self.effect.broken += u64::from(breaks);
+        breaks
     }
 
     pub(super) fn hold(&mut self, pipe: &Arc<Pipe>) {
@@ -77,7 +101,7 @@ impl NetSim {
         let now = self.time.elapsed();
         for pipe in holding {
             let resent = now + inner.draw(Duration::ZERO, RETRANSMISSION_MAX);
-            for arrival in pipe.release(|| resent + inner.latency(src, dst)) {
+            for arrival in pipe.release(|| resent + inner.latency(src, dst, now)) {
                 arm_at(&self.time, arrival, pipe.timer());
             }
         }
@@ -101,6 +125,45 @@ impl NetSim {
         let inner = self.lock();
         let link = inner.links.get(&(src, dst));
         link.map_or((true, Duration::ZERO), |link| (link.cuts == 0, link.delay))
+    }
+
+    /// Lets each message from `src` to `dst` take up the link for this long.
+    pub(crate) fn add_slowness(&self, src: NodeId, dst: NodeId, each: Duration) {
+        self.lock().links.entry((src, dst)).or_default().slow.push(each);
+    }
+
+    /// Takes it back; messages under way keep their time.
+    pub(crate) fn remove_slowness(&self, src: NodeId, dst: NodeId, each: Duration) {
+        let mut inner = self.lock();
+        let slow = &mut inner.links.entry((src, dst)).or_default().slow;
+        if let Some(at) = slow.iter().position(|one| *one == each) {
+            slow.remove(at);
+        }
+    }
+
+    /// In stead of the next `count` messages from `src` to `dst` their connections break.
+    pub(crate) fn add_breaks(&self, src: NodeId, dst: NodeId, count: u64) {
+        self.lock().links.entry((src, dst)).or_default().breaks += count;
+    }
+
+    /// Takes so many back.
+    pub(crate) fn remove_breaks(&self, src: NodeId, dst: NodeId, count: u64) {
+        let mut inner = self.lock();
+        let link = inner.links.entry((src, dst)).or_default();
+        link.breaks = link.breaks.saturating_sub(count);
+    }
+
+    /// Breaks the connections between two nodes: what is under way is lost, and both ends are told.
+    /// Gives how many directions of connections were open.
+    pub(crate) fn reset(&self, a: NodeId, b: NodeId) -> u64 {
+        let inner = self.lock();
+        let to = |dst, src| {
+            let pipes = inner.inbound.get(&dst).cloned().unwrap_or_default();
+            pipes.into_iter().filter_map(|pipe| pipe.upgrade()).filter(move |p| p.comes_from(src))
+        };
+        let pipes: Vec<_> = to(b, a).chain(to(a, b)).collect();
+        drop(inner);
+        pipes.iter().map(|pipe| u64::from(pipe.reset())).sum()
     }
 
     /// What faults have done to the direction from `src` to `dst` since the start.

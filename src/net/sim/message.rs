@@ -100,6 +100,7 @@ impl MessageReceiver {
                 Ok(message) => Ok(Some(*message)),
                 Err(_) => Err(io::Error::new(io::ErrorKind::InvalidData, "another message type")),
             },
+            Some(Payload::Reset) => Err(io::ErrorKind::ConnectionReset.into()),
             Some(_) => Err(io::Error::new(io::ErrorKind::InvalidData, "bytes, not messages")),
         })
     }

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 use madsim::task::NodeId;
 
-use super::{Inner, NetSim};
+use super::{Inner, NetSim, link::Link};
 use crate::time::sim::arm_at;
 
 /// What travels.
@@ -22,6 +22,8 @@ pub(super) enum Payload {
     Message(Box<dyn Any + Send>),
     /// The sender will send no more.
     End,
+    /// The connection is broken: never sent, only received.
+    Reset,
 }
 
 /// One direction of a connection.
@@ -44,6 +46,7 @@ struct Queue {
     last_arrival: Duration,
     reader_gone: bool,
     ended: bool,
+    reset: bool,
 }
 
 #[derive(Default)]
@@ -109,6 +112,9 @@ impl Sender {
         let Pipe { src, dst, .. } = *self.pipe;
         let mut inner = self.net.lock();
         let mut queue = self.pipe.lock();
+        if queue.reset {
+            return Err(io::ErrorKind::ConnectionReset.into());
+        }
         if queue.ended {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
@@ -123,8 +129,18 @@ impl Sender {
             let back_is_cut = inner.links.get(&(dst, src)).is_some_and(|link| link.is_cut());
             return if back_is_cut { Ok(()) } else { Err(io::ErrorKind::ConnectionReset.into()) };
         }
+        let link = inner.links.get_mut(&(src, dst)).filter(|_| !queue.ended);
+        if link.is_some_and(Link::breaks) {
+            drop(queue);
+            let directions = inner.directions(&self.pipe);
+            drop(inner);
+            for pipe in directions {
+                pipe.reset();
+            }
+            return Ok(());
+        }
         let now = self.net.time.elapsed();
-        let latency = inner.latency(src, dst);
+        let latency = inner.latency(src, dst, now);
         let arrival = queue.push(now + latency, payload);
         drop(queue);
         drop(inner);
@@ -144,6 +160,9 @@ impl Receiver {
     /// The next payload that has arrived; none at the end.
     pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Payload>> {
         let mut queue = self.pipe.lock();
+        if queue.reset {
+            return Poll::Ready(Some(Payload::Reset));
+        }
         let now = self.net.time.elapsed();
         match queue.travelling.front() {
             Some((arrival, Payload::End)) if *arrival <= now => Poll::Ready(None),
@@ -187,6 +206,28 @@ impl Pipe {
             return Vec::new();
         }
         held.into_iter().map(|payload| queue.push(arrival(), payload)).collect()
+    }
+
+    /// Whether it begins at this node.
+    pub(super) fn comes_from(&self, src: NodeId) -> bool {
+        self.src == src
+    }
+
+    /// Where it begins and ends, and the connection that it belongs to.
+    pub(super) fn connection(&self) -> (NodeId, NodeId, u64) {
+        (self.src, self.dst, self.id)
+    }
+
+    /// Breaks it: what is under way is lost. Whether it was open.
+    pub(super) fn reset(&self) -> bool {
+        let mut queue = self.lock();
+        let open = !(queue.reset || queue.ended || queue.reader_gone);
+        queue.reset = true;
+        queue.travelling.clear();
+        queue.held.clear();
+        drop(queue);
+        self.reader.0.wake();
+        open
     }
 
     /// How many messages have arrived and have not been read.

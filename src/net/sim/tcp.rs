@@ -79,6 +79,9 @@ impl AsyncRead for TcpStream {
         while self.read.is_empty() {
             match self.ends.receiver.poll_next(cx) {
                 Poll::Ready(Some(Payload::Bytes(bytes))) => self.read = bytes,
+                Poll::Ready(Some(Payload::Reset)) => {
+                    return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+                }
                 Poll::Ready(Some(_)) => {
                     return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
                 }

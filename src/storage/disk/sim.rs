@@ -46,6 +46,7 @@ struct State {
     syncs_fail: bool,
     appends_fail: bool,
     syncs: u64,
+    failures: u64,
 }
 
 /// Contents as the process sees them, and as they are on the platter.
@@ -108,6 +109,16 @@ impl SimDisk {
         }
     }
 
+    /// Somebody puts an empty disk in its place.
+    pub fn clear(&self) {
+        self.kill();
+        let mut state = self.lock();
+        state.files.clear();
+        state.names.clear();
+        state.durable_names.clear();
+        state.steps.clear();
+    }
+
     /// How long each sync takes from now on.
     pub fn set_sync_latency(&self, latency: Duration) {
         self.lock().sync_latency = latency;
@@ -126,6 +137,11 @@ impl SimDisk {
     /// How many syncs have completed.
     pub fn syncs(&self) -> u64 {
         self.lock().syncs
+    }
+
+    /// How many appends and syncs have failed because they were told to.
+    pub fn failures(&self) -> u64 {
+        self.lock().failures
     }
 
     /// The files that there are, with their contents.
@@ -254,6 +270,7 @@ impl SimDrive {
             }
             let mut state = disk.in_life(life)?;
             if state.syncs_fail {
+                state.failures += 1;
                 return Err(io::Error::other("the simulated disk cannot sync"));
             }
             state.syncs += 1;
@@ -290,6 +307,7 @@ impl Disk for SimDrive {
             state.step(Step::Link(file.to_owned(), id));
         }
         let fail = state.appends_fail;
+        state.failures += u64::from(fail);
         let written = if fail { bytes.len() / 2 } else { bytes.len() };
         state.file(file)?.seen.extend_from_slice(&bytes[..written]);
         if fail {

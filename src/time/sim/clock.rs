@@ -34,6 +34,41 @@ pub(crate) struct ClockEffect {
     pub(crate) offset: u64,
 }
 
+/// A movement of a wall clock: a function of true time, so that it needs no timer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Wall {
+    /// It has jumped and is led back evenly.
+    Slewed {
+        /// How far it jumped, in milliseconds.
+        step_ms: i64,
+        /// When it will be right again, after its beginning.
+        within: Duration,
+    },
+    /// It jumps to and fro.
+    Strobe {
+        /// How far, in milliseconds.
+        offset_ms: i64,
+        /// How long it stays on either side.
+        period: Duration,
+    },
+}
+
+impl Wall {
+    /// How far the clock is off, so long after the beginning.
+    fn offset_ms(self, run: Duration) -> i64 {
+        match self {
+            Wall::Slewed { step_ms, within } => {
+                let left = within.saturating_sub(run).as_millis() as i128;
+                (i128::from(step_ms) * left / (within.as_millis() as i128).max(1)) as i64
+            }
+            Wall::Strobe { offset_ms, period } => {
+                let turn = run.as_nanos() / period.as_nanos().max(1);
+                if turn.is_multiple_of(2) { offset_ms } else { 0 }
+            }
+        }
+    }
+}
+
 /// One node's clocks: the monotonic one is a straight line from a base point until it is changed.
 struct NodeClock {
     name: String,
@@ -45,6 +80,9 @@ struct NodeClock {
     /// How many suspends lie on the machine: while there is one, the clock stands still.
     suspends: u32,
     wall_offset_ms: i64,
+    /// What moves the wall clock besides.
+    walls: Vec<(u64, Wall, Duration)>,
+    next_wall: u64,
     /// The sleeps that wait on this clock, with their deadlines: they are woken when it changes.
     sleepers: BTreeMap<u64, (Duration, Arc<AtomicWaker>)>,
     next_sleeper: u64,
@@ -61,6 +99,8 @@ impl NodeClock {
             rates: Vec::new(),
             suspends: 0,
             wall_offset_ms: 0,
+            walls: Vec::new(),
+            next_wall: 0,
             sleepers: BTreeMap::new(),
             next_sleeper: 0,
             effect: ClockEffect::default(),
@@ -158,9 +198,13 @@ impl ClockSim {
     pub(crate) fn wall_ms(&self, node: NodeId) -> i64 {
         const EPOCH_MS: i64 = 1_767_225_600_000;
         self.with(node, |clock, now| {
-            clock.effect.offset += u64::from(clock.wall_offset_ms != 0);
+            let moved = |(_, wall, since): &(u64, Wall, Duration)| {
+                wall.offset_ms(now.saturating_sub(*since))
+            };
+            let off_ms = clock.wall_offset_ms + clock.walls.iter().map(moved).sum::<i64>();
+            clock.effect.offset += u64::from(off_ms != 0);
             // The real-time clock of a machine goes on while its monotonic clock stands still.
-            EPOCH_MS + now.as_millis() as i64 + clock.wall_offset_ms
+            EPOCH_MS + now.as_millis() as i64 + off_ms
         })
     }
 
@@ -218,6 +262,20 @@ impl ClockSim {
     /// Moves the node's wall clock by `step_ms`; its monotonic clock does not notice.
     pub(crate) fn step_wall(&self, node: NodeId, step_ms: i64) {
         self.with(node, |clock, _| clock.wall_offset_ms += step_ms);
+    }
+
+    /// Moves the node's wall clock from now on, until it is taken back.
+    pub(crate) fn add_wall(&self, node: NodeId, wall: Wall) -> u64 {
+        self.with(node, |clock, now| {
+            clock.next_wall += 1;
+            clock.walls.push((clock.next_wall, wall, now));
+            clock.next_wall
+        })
+    }
+
+    /// Takes a movement back.
+    pub(crate) fn remove_wall(&self, node: NodeId, id: u64) {
+        self.with(node, |clock, _| clock.walls.retain(|(one, ..)| *one != id));
     }
 
     /// What clock faults have done to the node since the start.

@@ -102,10 +102,20 @@ impl Trio {
     /// Kills one member after a while, and starts it again some seconds later.
     pub async fn kill_and_restart(&mut self) {
         sleep(Duration::from_secs(4)).await;
-        self.children[0].kill().expect("it runs");
-        self.children[0].wait().expect("it was killed");
+        self.kill(0);
         sleep(Duration::from_secs(4)).await;
-        self.children[0] = self.spawn(0);
+        self.start_again(0);
+    }
+
+    /// Kills one member.
+    pub fn kill(&mut self, member: usize) {
+        self.children[member].kill().expect("it runs");
+        self.children[member].wait().expect("it was killed");
+    }
+
+    /// Starts one that was killed, on its data.
+    pub fn start_again(&mut self, member: usize) {
+        self.children[member] = self.spawn(member);
     }
 }
 

@@ -1,0 +1,172 @@
+//! Pauses, suspends, clocks, deaths at a code point.
+
+use std::{cell::RefCell, rc::Rc, time::Duration};
+
+use super::{CLIENT, ETCD, NodeName, ask, begin, ms, stored, tell, write};
+use crate::{
+    cluster::Cluster,
+    fault::Injector,
+    plan::{Fault, FaultKind, Plan},
+    storage::Request,
+    time::{self, Instant, sim::true_ns, sleep},
+};
+
+const STORAGE: NodeName = NodeName::Storage;
+
+/// A sleep on a client's node: what its own clock and true time say it took.
+async fn slept(cluster: &Cluster, length: Duration) -> (Duration, Duration) {
+    let asleep = cluster.spawn(CLIENT, async move {
+        let (own, began) = (Instant::now(), true_ns());
+        sleep(length).await;
+        (own.elapsed(), Duration::from_nanos(true_ns() - began))
+    });
+    asleep.await.unwrap()
+}
+
+/// How far the client's wall clock is off, in milliseconds.
+async fn wall_off(cluster: &Cluster) -> i64 {
+    let own = cluster.spawn(CLIENT, async { time::wall_ms() }).await.unwrap();
+    own - cluster.spawn(NodeName::Nemesis, async { time::wall_ms() }).await.unwrap()
+}
+
+/// A paused client sleeps past its time, and its own clock knows; a suspended one does not know.
+#[test]
+fn a_pause_shows_on_the_own_clock_and_a_suspend_does_not() {
+    tell(1, |cluster| async move {
+        for (kind, own) in
+            [(FaultKind::Pause { node: CLIENT }, 2000), (FaultKind::Suspend { node: CLIENT }, 500)]
+        {
+            let stopped = async {
+                sleep(ms(100)).await;
+                let end = begin(&cluster, 1900, kind);
+                sleep(ms(1900)).await;
+                end(&cluster)
+            };
+            let (took, effect) = tokio::join!(slept(&cluster, ms(500)), stopped);
+            assert!(took.1 >= ms(2000), "{took:?}");
+            assert!(took.0 >= ms(own) && took.0 < ms(own + 20), "{took:?}");
+            assert!(effect > 0);
+            let healed = slept(&cluster, ms(500)).await;
+            assert!(healed.1 < ms(510), "{healed:?}");
+        }
+    });
+}
+
+/// A lease does not run out on a suspended member.
+#[test]
+fn a_suspended_member_keeps_its_leases() {
+    tell(1, |cluster| async move {
+        let lease = super::with_etcd(&cluster, CLIENT, |mut etcd| async move {
+            let lease = etcd.lease_grant(2, None).await.unwrap().id();
+            let on = crate::etcd::PutOptions::new().with_lease(lease);
+            etcd.put("/lock/a", "", Some(on)).await.unwrap();
+            lease
+        });
+        let lease = lease.await;
+        let end = begin(&cluster, 6000, FaultKind::Suspend { node: ETCD });
+        sleep(ms(6000)).await;
+        assert!(end(&cluster) > 0);
+        assert_eq!(cluster.member().owner("/lock").map(|(_, of)| of), Some(lease));
+        sleep(ms(3000)).await;
+        assert_eq!(cluster.member().owner("/lock"), None, "its clock goes on");
+    });
+}
+
+/// At half the rate a sleep takes twice as long, and the own clock knows nothing of it.
+#[test]
+fn a_rate_stretches_sleeps() {
+    tell(1, |cluster| async move {
+        let end = begin(&cluster, 5000, FaultKind::ClockRate { node: CLIENT, permille: 500 });
+        let took = slept(&cluster, ms(1000)).await;
+        assert!(took.1 >= ms(2000) && took.1 < ms(2010) && took.0 < ms(1010), "{took:?}");
+        assert!(end(&cluster) > 0);
+        assert!(slept(&cluster, ms(1000)).await.1 < ms(1010));
+    });
+}
+
+/// A wall clock is off, steps and is led back, and strobes; the monotonic clock does none of that.
+#[test]
+fn wall_clocks_are_moved_and_led_back() {
+    tell(1, |cluster| async move {
+        let end =
+            begin(&cluster, 1000, FaultKind::ClockOffset { node: CLIENT, offset_ms: -60_000 });
+        assert_eq!(wall_off(&cluster).await, -60_000);
+        assert_eq!((end(&cluster), wall_off(&cluster).await), (1, 0));
+
+        let end = begin(&cluster, 4000, FaultKind::ClockStep { node: CLIENT, step_ms: 8000 });
+        assert_eq!(wall_off(&cluster).await, 8000);
+        let took = slept(&cluster, ms(2000)).await;
+        assert!(took.0 < ms(2010), "{took:?}");
+        let half = wall_off(&cluster).await;
+        assert!((3900..=4000).contains(&half), "{half}");
+        sleep(ms(2000)).await;
+        assert_eq!(wall_off(&cluster).await, 0, "it was led back");
+        assert_eq!(end(&cluster), 2);
+
+        let strobe = FaultKind::ClockStrobe { node: CLIENT, offset_ms: -500, period_ms: 100 };
+        let end = begin(&cluster, 4000, strobe);
+        let mut seen = Vec::new();
+        for _ in 0..4 {
+            seen.push(wall_off(&cluster).await);
+            sleep(ms(100)).await;
+        }
+        assert_eq!(seen, [-500, 0, -500, 0]);
+        assert_eq!((end(&cluster), wall_off(&cluster).await), (2, 0));
+    });
+}
+
+/// Executes a plan of one fault while something else happens.
+async fn execute<T>(cluster: &Cluster, kind: FaultKind, other: impl Future<Output = T>) -> T {
+    let plan = Plan { faults: vec![Fault { start_ms: 0, length_ms: 1500, kind }] };
+    let injector = Rc::new(RefCell::new(Injector::new(cluster.clone(), &plan)));
+    let mut injector = injector.borrow_mut();
+    let (told, ()) = tokio::join!(other, injector.run(ms(6000)));
+    injector.heal();
+    told
+}
+
+/// A storage that dies before the sync has answered nothing and lives again after the fault.
+#[test]
+fn a_death_at_a_point_is_there_and_then() {
+    tell(1, |cluster| async move {
+        assert!(write(&cluster, "first", 1).await.0);
+        let kind = FaultKind::PointKill {
+            node: STORAGE,
+            point: "storage.before_sync".into(),
+            occurrence: 1,
+        };
+        let story = async {
+            sleep(ms(10)).await;
+            let (written, took) = write(&cluster, "second", 2).await;
+            assert!(!written && took < ms(100), "the connection ended: {took:?}");
+            assert!(cluster.is_down(STORAGE));
+            sleep(ms(2000)).await;
+            assert!(!cluster.is_down(STORAGE));
+            stored(&cluster).await
+        };
+        let found = execute(&cluster, kind, story).await;
+        assert_eq!(found.as_deref(), Some("first"), "what was never appended is not there");
+    });
+}
+
+/// A client that is paused at a point goes on from there.
+#[test]
+fn a_pause_at_a_point_is_there_and_then() {
+    tell(1, |cluster| async move {
+        let kind = FaultKind::PointPause {
+            node: STORAGE,
+            point: "storage.before_answer".into(),
+            occurrence: 2,
+        };
+        let story = async {
+            sleep(ms(10)).await;
+            let first = ask(&cluster, CLIENT, Request::read("k")).await.1;
+            let second = ask(&cluster, CLIENT, Request::read("k")).await.1;
+            let third = ask(&cluster, CLIENT, Request::read("k")).await.1;
+            (first, second, third)
+        };
+        let (first, second, third) = execute(&cluster, kind, story).await;
+        assert!(first < ms(30) && third < ms(30), "{first:?} {third:?}");
+        assert!(second >= ms(1500) && second < ms(1530), "{second:?}");
+    });
+}
