@@ -45,7 +45,7 @@ pub enum Idle {
     /// Never: a run that gives it nothing to judge is no pass.
     Never,
     /// In a single run, which may lack what it judges, such as a lease that ran out. A suite of
-    /// many runs with faults in which it judged nothing is no pass.
+    /// many runs with every family of faults in which it judged nothing is no pass.
     InARun,
     /// In a whole suite: what it judges exists under some settings only, such as a storage that is
     /// restarted.
