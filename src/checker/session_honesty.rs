@@ -2,9 +2,9 @@
 //! than the TTL since the sending of the last acknowledged renewal or grant.
 //!
 //! Four rules. The session's own deadline must be ahead, and was when an acquire answered ok. And,
-//! because that deadline is the session's opinion, the truth must allow it: a renewal is sent before
-//! the member processes it, so on a client whose clock is true, "held" comes less than the TTL after
-//! the last that was processed, and so does the deadline itself.
+//! because that deadline is the session's opinion, the truth must allow it: a renewal is sent
+//! before the member processes it, so on a client whose clock is true, "held" comes less than the
+//! TTL after the last that was processed, and so does the deadline itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,7 +3,8 @@
 //! A session renews at a third of the TTL, and what is lost it sends again at 9, 11 and 15 parts of
 //! 24. So a session that was surely alive (a renewal was processed in a quiet time, so its answer
 //! arrived too) renews again if quiet returns before half the TTL is over, and then goes on every
-//! third. Quiet is: client and member run at true rate, both directions are open, no fault is about.
+//! third. Quiet is: client and member run at true rate, both directions are open, no fault is
+//! about.
 
 use std::collections::BTreeMap;
 
