@@ -51,10 +51,10 @@ impl Checker for SessionSurvival {
         let mut pass = Pass::default();
         for event in &index.history.events {
             match &event.kind {
-                EventKind::Return { op, outcome: Outcome::Ok(Reply::Session { lease, .. }) } => {
-                    if index.op(*op).is_some() {
-                        pass.wanted.insert(event.node, *lease);
-                    }
+                EventKind::Return {
+                    outcome: Outcome::Ok(Reply::Session { lease, .. }), ..
+                } => {
+                    pass.wanted.insert(event.node, *lease);
                 }
                 EventKind::Invoke {
                     f: Function::CloseSession | Function::OpenSession { .. },
