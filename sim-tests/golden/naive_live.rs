@@ -156,11 +156,11 @@ impl<'h> Naive<'h> {
         let end = returned.map_or(u64::MAX, |(seq, _)| seq);
         let last_of = |key: &str| {
             let seqs = self.history.events.iter().map(|event| event.seq);
-            let lives = seqs.filter(|seq| *seq < end).filter_map(|seq| {
+            let mut lives = seqs.filter(|seq| *seq < end).filter_map(|seq| {
                 let queue = self.queue(seq);
                 queue.into_iter().find(|(of, _)| of == key).map(|life| (seq, life))
             });
-            lives.last()
+            lives.next_back()
         };
         if let Some((_, Outcome::Ok(Reply::Acquired { key, .. }))) = returned {
             return last_of(key).map(|(_, life)| life);
