@@ -132,6 +132,7 @@ fn a_disk_that_lies_loses_what_was_answered() {
     for seed in 0..30 {
         let left = sim::run(Seed(seed), move || async move {
             let options = ClusterOptions {
+                quirks: Default::default(),
                 clients: 2,
                 latency: (ms(1), ms(1)),
                 storage: Arc::new(|| Box::new(Store::of_kind(GuardKind::Monotonic))),
