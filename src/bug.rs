@@ -113,7 +113,6 @@ pub static CATALOG: &[KnownBug] = &[
     client::time_out_is_fail::BUG,
     member::early_expiry::BUG,
     member::revoke_not_atomic::BUG,
-    member::stuck_expiry::BUG,
     member::renewal_revives::BUG,
 ];
 

@@ -16,7 +16,7 @@ use crate::{
     storage::{self, ClientOptions},
     system::System,
     time::{Instant, sim::true_ns, sleep, timeout},
-    workload::{self, Ids, Process, Witness},
+    workload::{self, Ids, Process, Witness, Workload},
 };
 
 pub use crate::cluster::sim::HarnessError;
@@ -87,7 +87,7 @@ async fn phases(case: Case, resolved: Resolved, system: System) -> Result<Run, H
         wrap_disk: system.wrap_disk,
     };
     let cluster = Cluster::start(case.seed, options, recorder.clone());
-    let mut clients = Clients::new(&cluster, &case, &system, resolved.workload.client);
+    let mut clients = Clients::new(&cluster, &case, &system, resolved.workload);
     // Servers bind within their first steps; clients try again if they come too early.
     sleep(Duration::from_millis(5)).await;
 
@@ -153,7 +153,7 @@ fn process(
     cluster: &Cluster,
     case: &Case,
     (client, life): (u8, u32),
-    system: &System,
+    (system, workload): (&System, &Workload),
     ids: &Arc<Ids>,
 ) -> Process {
     let stream = case.seed.stream(&format!("client-{client}/{life}"));
@@ -168,6 +168,7 @@ fn process(
         is_definite: system.is_definite,
         linger: Duration::ZERO,
         holdings: case.options.holdings,
+        thinkers: workload.thinkers,
         ids: ids.clone(),
         witness: Arc::new(Recording(cluster.recorder().clone())),
     }
@@ -178,23 +179,18 @@ struct Clients {
     cluster: Cluster,
     case: Case,
     system: System,
-    work: fn(Process) -> workload::Life,
+    workload: &'static Workload,
     ids: Arc<Ids>,
     running: BTreeMap<u8, (u32, JoinHandle<()>)>,
 }
 
 impl Clients {
-    fn new(
-        cluster: &Cluster,
-        case: &Case,
-        system: &System,
-        work: fn(Process) -> workload::Life,
-    ) -> Self {
+    fn new(cluster: &Cluster, case: &Case, system: &System, workload: &'static Workload) -> Self {
         Clients {
             cluster: cluster.clone(),
             case: case.clone(),
             system: system.clone(),
-            work,
+            workload,
             ids: Arc::new(Ids::after(0)),
             running: BTreeMap::new(),
         }
@@ -207,9 +203,10 @@ impl Clients {
     }
 
     fn start(&mut self, client: u8, life: u32) {
-        let process = process(&self.cluster, &self.case, (client, life), &self.system, &self.ids);
+        let parts = (&self.system, self.workload);
+        let process = process(&self.cluster, &self.case, (client, life), parts, &self.ids);
         let node = NodeName::Client(client);
-        let handle = self.cluster.spawn(node, (self.work)(process));
+        let handle = self.cluster.spawn(node, (self.workload.client)(process));
         self.running.insert(client, (life, handle));
     }
 
@@ -237,7 +234,7 @@ impl Clients {
 async fn final_reads(cluster: &Cluster, case: &Case, system: &System, resolved: &Resolved) {
     let ids = Arc::new(Ids::after(0));
     let keys = resolved.workload.keys;
-    let process = process(cluster, case, (0, 0), system, &ids);
+    let process = process(cluster, case, (0, 0), (system, resolved.workload), &ids);
     let url = cluster.storage_url();
     let reads = async move {
         let Ok(mut storage) = storage::Client::new(&url, ClientOptions::default()) else { return };

@@ -41,7 +41,7 @@ impl fmt::Debug for Scenario {
 const LATENCY: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(4));
 
 /// All scenarios; the first is the default.
-pub static CATALOG: [Scenario; 2] = [
+pub static CATALOG: [Scenario; 4] = [
     Scenario {
         name: "fenced-lock",
         help: "clients contend for one lock and write under its token, with the profile's faults",
@@ -49,6 +49,22 @@ pub static CATALOG: [Scenario; 2] = [
         latency: LATENCY,
         control: false,
         workload: "lock_register",
+    },
+    Scenario {
+        name: "fenced-leader",
+        help: "the same with an election in the place of the lock",
+        traffic: Duration::from_secs(24),
+        latency: LATENCY,
+        control: false,
+        workload: "leader_register",
+    },
+    Scenario {
+        name: "slow-holders",
+        help: "as fenced-lock, with holders that think for long between their first read and a write",
+        traffic: Duration::from_secs(24),
+        latency: LATENCY,
+        control: false,
+        workload: "slow_register",
     },
     Scenario {
         name: "calm",
@@ -249,7 +265,7 @@ mod tests {
         let mut bad = good.clone();
         bad.scenario = "fenced".into();
         let error = resolve(&bad).err().map(|error| error.to_string());
-        let expected = "unknown scenario \"fenced\": choose one of fenced-lock, calm";
+        let expected = "unknown scenario \"fenced\": choose one of fenced-lock, fenced-leader, slow-holders, calm";
         assert_eq!(error.as_deref(), Some(expected));
         let mut bad = good.clone();
         bad.options.guard = "strict".into();

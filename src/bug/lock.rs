@@ -101,11 +101,6 @@ pub(crate) trait LockPolicy: Send + Sync + 'static {
         true
     }
 
-    /// The key that a release deletes, with the create revision that it must have; 0 is any.
-    fn releases<'a>(&self, own: (&'a str, i64), _owner: (&'a str, i64)) -> (&'a str, i64) {
-        own
-    }
-
     /// The token for the storage.
     fn token(&self, seen: &Seen) -> i64 {
         seen.create_revision
@@ -114,6 +109,9 @@ pub(crate) trait LockPolicy: Send + Sync + 'static {
 
 /// How long the clean-up after the deadline may take.
 pub(crate) const CLEAN_UP: Duration = Duration::from_secs(2);
+
+/// How long a release is waited for. Less than a request may take: its outcome is then unknown.
+const RELEASE: Duration = Duration::from_millis(500);
 
 /// A maker of plain locks with this policy.
 pub(crate) fn plain_lock<P: LockPolicy>(
@@ -278,22 +276,17 @@ impl<P: LockPolicy> LockUnderTest for PlainLock<P> {
         };
         self.retired = Some((key.clone(), revision));
         point::reach("mutex.before_unlock").await;
-        let (name, _) = key.rsplit_once('/').unwrap_or((&key, ""));
-        let owner = queue::read(&self.session, name, SortTarget::Create).await;
-        let owner = owner.ok().and_then(|queue| queue.keys.first().cloned());
-        let owner = owner.unwrap_or_else(|| (key.clone(), revision));
-        let (victim, its_revision) = self.policy.releases((&key, revision), (&owner.0, owner.1));
         if !self.policy.waits_for_release() {
-            let (session, victim) = (self.session.detached(), victim.to_owned());
+            let session = self.session.detached();
             tokio::spawn(async move {
                 sleep(Duration::from_millis(20)).await;
                 // Nobody waits for it, so nobody is told.
-                let _ = queue::delete_with(session, &victim, its_revision).await;
+                let _ = queue::delete_with(session, &key, revision).await;
             });
             self.retired = None;
             return Ok(());
         }
-        within(CLEAN_UP, self.delete(victim, its_revision)).await?;
+        within(RELEASE, self.delete(&key, revision)).await?;
         self.retired = None;
         Ok(())
     }

@@ -3,4 +3,3 @@
 pub(super) mod early_expiry;
 pub(super) mod renewal_revives;
 pub(super) mod revoke_not_atomic;
-pub(super) mod stuck_expiry;

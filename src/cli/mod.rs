@@ -131,7 +131,7 @@ struct ExploreArguments {
     /// How many runs at a time [default: the number of cores].
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// fenced-lock or calm.
+    /// fenced-lock, fenced-leader, slow-holders or calm.
     #[arg(long, default_value = "fenced-lock", value_name = "NAME")]
     scenario: String,
     /// Which faults are drawn: all, calm, gc, network, clocks, crash or lease.

@@ -133,6 +133,7 @@ async fn client(arguments: &ClientArguments) -> Result<(), String> {
         make_lock: own_lock(workload.recipe, kind),
         linger: *linger,
         holdings: 0,
+        thinkers: workload.thinkers,
         ..process(common, NodeName::Client(*number), stream, ids, journal)
     };
     (workload.client)(process).await;
@@ -175,6 +176,7 @@ fn process(
         is_definite: |error| error.definiteness() == storage::Definiteness::Definite,
         linger: Duration::ZERO,
         holdings: 0,
+        thinkers: 0,
         ids,
         witness,
     }

@@ -9,6 +9,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::FutureExt;
+
 use super::{
     error::{Class, class, class_of_opening},
     session::{SessionEnd, Shared, ttl_span},
@@ -85,6 +87,11 @@ impl Renewal {
                 }
             };
         };
+        // A reply that nobody has asked for: the stream is out of step, and the next reply would be
+        // taken for the answer to this renewal, which may yet be lost.
+        if replies.message().now_or_never().is_some() {
+            return Err(Attempt::Broken);
+        }
         let reply = match keeper.keep_alive().await {
             Ok(()) => replies.message().await,
             Err(error) => Err(error),

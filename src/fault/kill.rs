@@ -31,7 +31,7 @@ pub(super) const KILL: Family = Family {
 pub(super) fn target(stream: &mut Stream, shape: &PlanShape) -> NodeName {
     match stream.below(8) {
         0 | 1 => shape.etcd(),
-        2..=4 => NodeName::Storage,
+        2..=5 => NodeName::Storage,
         _ => shape.client(stream),
     }
 }

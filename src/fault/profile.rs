@@ -21,7 +21,7 @@ pub struct Profile {
 }
 
 /// All profiles; the first is the default.
-pub static PROFILES: [Profile; 7] = [
+pub static PROFILES: [Profile; 8] = [
     Profile { name: "all", help: "every family", faults: (4, 11), swarm: true, families: &[] },
     Profile {
         name: "calm",
@@ -78,6 +78,20 @@ pub static PROFILES: [Profile; 7] = [
             ("slow-sync", 3),
             ("disk-failure", 2),
             ("point-pause", 4),
+        ],
+    },
+    Profile {
+        name: "restart",
+        help: "processes stop while others die: what a restart forgets, a late one finds open",
+        faults: (8, 14),
+        swarm: false,
+        families: &[
+            ("pause", 3),
+            ("suspend", 2),
+            ("point-pause", 8),
+            ("request", 2),
+            ("kill", 9),
+            ("point-kill", 3),
         ],
     },
     Profile {

@@ -18,7 +18,7 @@ pub(super) const REQUEST: Family = Family {
     help: "single requests get lost before their effect, lose their reply, or come twice",
     effect: "requests harmed",
     weight: 3,
-    length_ms: (2000, 8000),
+    length_ms: (300, 3000),
     colour: "#e11d48",
     draw: |stream, _| {
         let request = match stream.chance(350) {

@@ -2,9 +2,9 @@
 
 use super::lock::{Grant, LockFailure, LockOptions, LockUnderTest, MakeLock, lock_maker};
 use crate::{
-    concurrency::{Election, FencingToken, Mutex, Session, SessionOptions},
+    concurrency::{Election, FencingToken, LockError, Mutex, Session, SessionOptions},
     etcd,
-    time::Instant,
+    time::{Instant, timeout_at},
 };
 
 /// What a client sends to the storage as its fencing token.
@@ -87,9 +87,15 @@ impl LockUnderTest for OwnLock {
             Recipe::Election => {
                 let election = Election::new(&self.session, name);
                 let token = election.campaign_until("elected", deadline).await?;
-                // The key's value changes, its create revision and so the token do not.
-                if let Err(error) = election.proclaim("at work").await {
-                    tracing::debug!(%error, "not proclaimed");
+                // The key's value changes, its create revision and so the token do not. It takes
+                // time, in which the session may end.
+                match timeout_at(deadline, election.proclaim("at work")).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(error)) => tracing::debug!(%error, "not proclaimed"),
+                    Err(_) => tracing::debug!("not proclaimed in time"),
+                }
+                if self.session.is_done() {
+                    return Err(LockError::SessionExpired.into());
                 }
                 let grant = self.grant(election.key(), token);
                 self.grip = Some(Grip::Election(election));

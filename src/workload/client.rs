@@ -84,6 +84,8 @@ pub(crate) struct Process {
     pub(crate) linger: Duration,
     /// How many holdings it attempts; 0 is as many as there is time for.
     pub(crate) holdings: u32,
+    /// How many of a thousand of its holdings think for a while after they have entered.
+    pub(crate) thinkers: u32,
     /// Names for what it does.
     pub(crate) ids: Arc<Ids>,
     /// Who writes down what it does.

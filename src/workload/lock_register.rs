@@ -27,10 +27,13 @@ pub(super) const LOCK_REGISTER: Workload = Workload {
     name: "lock_register",
     keys: &KEYS,
     recipe: Recipe::Mutex,
+    thinkers: 150,
     client: |process| life(run(process)),
 };
 pub(super) const LEADER_REGISTER: Workload =
     Workload { name: "leader_register", recipe: Recipe::Election, ..LOCK_REGISTER };
+pub(super) const SLOW_REGISTER: Workload =
+    Workload { name: "slow_register", thinkers: 900, ..LOCK_REGISTER };
 
 /// Why a holding ended early.
 enum GaveUp {
@@ -96,7 +99,9 @@ async fn connect(process: &mut Process) -> Option<etcd::Client> {
 }
 
 async fn open_session(process: &mut Process, client: etcd::Client) -> Option<Box<dyn Lock>> {
-    let ttl_s = process.stream.between(2, 4) as i64;
+    // Most are short, to run out within the run; in a long one a lost renewal can be made good.
+    let long = process.stream.chance(250);
+    let ttl_s = process.stream.between(if long { 6 } else { 2 }, if long { 9 } else { 4 }) as i64;
     let options = LockOptions { ttl_s, request_timeout: ms(1000) };
     let opened = process
         .run(
@@ -227,6 +232,11 @@ async fn work(
         .await;
     let mut base = Some(entered.map_err(|_| GaveUp::Storage)?);
     point::reach("client.after_enter").await;
+    if process.stream.chance(process.thinkers) {
+        // A holder that thinks before it writes: so far it has only read.
+        let thought = process.stream.duration(ms(300), ms(2000));
+        sleep(thought).await;
+    }
     for key in KEYS {
         let pause = process.stream.duration(ms(2), ms(120));
         sleep(pause).await;

@@ -25,10 +25,12 @@ pub(crate) struct Workload {
     pub(crate) keys: &'static [&'static str],
     /// How its clients lock, unless the system has a lock of its own.
     pub(crate) recipe: Recipe,
+    /// How many of a thousand holders think for a while after they have entered.
+    pub(crate) thinkers: u32,
     /// The work of one client process.
     pub(crate) client: fn(Process) -> Life,
 }
 
 /// All workloads.
-pub(crate) static CATALOG: [Workload; 2] =
-    [lock_register::LOCK_REGISTER, lock_register::LEADER_REGISTER];
+pub(crate) static CATALOG: [Workload; 3] =
+    [lock_register::LOCK_REGISTER, lock_register::LEADER_REGISTER, lock_register::SLOW_REGISTER];

@@ -14,9 +14,9 @@ pub(in crate::bug) const BUG: KnownBug = KnownBug {
     help: "the journal keeps writes only, so marks of reads do not survive",
     source: "derived: a read is not thought to change anything",
     needs: Needs::Fault,
-    profile: "crash",
-    caught_by: "linearizability",
-    scenario: "fenced-lock",
+    profile: "restart",
+    caught_by: "no-stale-write",
+    scenario: "slow-holders",
     build_in: |system, site| {
         system.storage = plain_store(ReadsNotKept, site);
     },

@@ -10,9 +10,9 @@ pub(in crate::bug) const BUG: KnownBug = KnownBug {
     help: "a restart of the storage forgets its marks",
     source: "derived: the mark kept in memory beside durable data",
     needs: Needs::Fault,
-    profile: "crash",
-    caught_by: "linearizability",
-    scenario: "fenced-lock",
+    profile: "restart",
+    caught_by: "no-stale-write",
+    scenario: "slow-holders",
     build_in: |system, site| {
         system.storage = plain_store(VolatileMark, site);
     },
