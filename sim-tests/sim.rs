@@ -10,6 +10,7 @@ compile_error!(
 );
 
 mod again;
+mod bugs;
 mod catalog;
 mod client_driver;
 mod command;

@@ -151,8 +151,9 @@ impl<P: LockPolicy> PlainLock<P> {
 
     /// Waits for the turn; gives the own key's create revision and the revision that showed it.
     async fn wait_for_turn(&mut self, name: &str, key: &str) -> Result<(i64, i64), LockFailure> {
+        let takes_released_key = self.policy.takes_released_key();
         if let Some((key, revision)) = self.retired.clone() {
-            if !self.policy.takes_released_key() {
+            if !takes_released_key {
                 self.delete(&key, revision).await?;
             }
             self.retired = None;

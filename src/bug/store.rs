@@ -162,23 +162,26 @@ impl<P: StorePolicy> StateMachine for PlainStore<P> {
         let (known, before) = self.memory.marks.get(&mark).copied().unwrap_or_default();
         let fenced = self.policy.is_stale(token, known, before);
         let again = self.policy.answers_again(request.op);
-        let passes = !(fenced && self.policy.fences_first());
+        // Each decision is asked for, whether or not it matters now: a bug counts how often.
+        let (fences_first, keeps_order) = (self.policy.fences_first(), self.policy.keeps_order());
+        let passes = !(fenced && fences_first);
         if let Some(same) = same.filter(|_| again && passes) {
             let response = answer(request, same.answer.clone());
             return Applied { response, result: RowResult::Replayed, effect: false };
         }
         let late = last.is_some_and(|last| request.seq.is_some_and(|seq| seq < last.seq));
+        let does_refused_write = self.policy.does_refused_write();
         if fenced {
             self.memory.marks.entry(mark).or_default().0 =
                 self.policy.mark_after_refusal(known, token);
             let mut refused = Applied::refused(format!("stale token {token}, the mark is {known}"));
-            if request.op == OpKind::Write && self.policy.does_refused_write() {
+            if request.op == OpKind::Write && does_refused_write {
                 self.memory.values.insert(place(request), request.val.clone());
                 refused.effect = true;
             }
             return refused;
         }
-        if late && self.policy.keeps_order() {
+        if late && keeps_order {
             return Applied::rejected("superseded by a later request of this token");
         }
         self.admit(request, mark)

@@ -140,6 +140,7 @@ impl<P: LockPolicy> Renewals<P> {
             sleep_until(next).await;
             point::reach("session.before_renew").await;
             let sent = Instant::now();
+            let retries_after = self.policy.retries_after();
             match timeout(part * 2, self.renew()).await {
                 Ok(Ok(true)) => {
                     let from = self.policy.counts_from(sent, Instant::now());
@@ -150,7 +151,7 @@ impl<P: LockPolicy> Renewals<P> {
                     lock(&self.state).over = true;
                     return;
                 }
-                Ok(Err(_)) | Err(_) => next = sent + part * self.policy.retries_after(),
+                Ok(Err(_)) | Err(_) => next = sent + part * retries_after,
             }
         }
     }
