@@ -15,10 +15,12 @@ mod chaos;
 mod mutation;
 mod naive;
 mod naive_lease;
+mod naive_live;
 mod naive_storage;
 mod naive_time;
 mod reached;
 mod story;
+mod waiting;
 
 use story::Story;
 

@@ -123,18 +123,21 @@ fn wanted(history: &History, lease: i64, seq: u64) -> Option<NodeName> {
 pub fn session_survival(history: &History) -> (u64, bool) {
     let (mut judged, mut expired) = (0, false);
     for event in &history.events {
-        let EventKind::Lease(end) = &event.kind else { continue };
-        if end.change != LeaseChange::Expired {
-            continue;
-        }
+        let closes =
+            |f: &Function| matches!(f, Function::CloseSession | Function::OpenSession { .. });
+        let lease = match &event.kind {
+            EventKind::Lease(end) if end.change == LeaseChange::Expired => end.lease,
+            EventKind::Invoke { f, .. } if closes(f) && event.node == NodeName::Client(1) => 256,
+            _ => continue,
+        };
         let mut ttl_ns = None;
         let mut processed = Vec::new();
         for earlier in history.events.iter().filter(|earlier| earlier.seq < event.seq) {
-            let EventKind::Lease(lease) = &earlier.kind else { continue };
-            if lease.lease != end.lease {
+            let EventKind::Lease(told) = &earlier.kind else { continue };
+            if told.lease != lease {
                 continue;
             }
-            match lease.change {
+            match told.change {
                 LeaseChange::Granted { ttl_s } => {
                     ttl_ns = Some(ttl_s as u64 * 1_000_000_000);
                     processed = vec![earlier.at_ns];
@@ -144,13 +147,17 @@ pub fn session_survival(history: &History) -> (u64, bool) {
                 _ => {}
             }
         }
-        let (Some(ttl_ns), Some(client)) = (ttl_ns, wanted(history, end.lease, event.seq)) else {
+        let (Some(ttl_ns), Some(client)) = (ttl_ns, wanted(history, lease, event.seq)) else {
             continue;
         };
+        let last = processed.iter().max().expect("the grant at least");
+        // Whoever gives up before its time is over does so by choice.
+        if !matches!(event.kind, EventKind::Lease(_)) && event.at_ns + 300_000_000 < last + ttl_ns {
+            continue;
+        }
         judged += 1;
         let part = ttl_ns / 24;
         let spans = quiet(history, client, processed[0].saturating_sub(1_000_000_000), event.at_ns);
-        let last = processed.iter().max().expect("the grant at least");
         let sure = |p: u64| {
             spans.iter().any(|span| span.0 + 500_000_000 <= p && p + 300_000_000 <= span.1)
         };

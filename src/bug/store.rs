@@ -189,6 +189,10 @@ impl<P: StorePolicy> StateMachine for PlainStore<P> {
         applied.result == RowResult::Admitted && changes && self.policy.keeps(request)
     }
 
+    fn numbers_requests(&self) -> bool {
+        true
+    }
+
     fn recovered(&mut self) {
         self.policy.recovered(&mut self.memory);
     }

@@ -31,7 +31,7 @@ impl Checker for CallDeadline {
     }
 
     fn idle(&self) -> Idle {
-        Idle::InASuite
+        Idle::InARun
     }
 
     fn check(&self, index: &Index<'_>) -> Finding {

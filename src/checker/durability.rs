@@ -1,5 +1,5 @@
-//! Durability (D8): after a restart the storage is where a prefix of its apply order had brought it,
-//! and that prefix contains everything that was answered.
+//! Durability (D8): after a restart the storage is where a prefix of its apply order had brought
+//! it, and that prefix contains everything that was answered.
 //!
 //! Answers of any kind count, reads and refusals too: each was computed from a state, and none may
 //! leave before that state is durable. The new life is judged by what it says: its rows must be

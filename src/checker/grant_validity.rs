@@ -1,8 +1,8 @@
-//! Grant validity, release validity, no premature token, retired (D6).
+//! Grant validity, no premature token, retired (D6).
 //!
-//! Four rules about the lock recipe: a grant is true at some moment of the acquire, a release is
-//! true and final, nobody uses the token of a tenure before that tenure, and an incarnation whose
-//! unlock was invoked is never handed out again.
+//! Three rules about the lock recipe: a grant is true at some moment of the acquire, nobody uses
+//! the token of a tenure before that tenure, and an incarnation whose unlock was invoked is never
+//! handed out again. That a release is true: [`release_validity`](super::release_validity).
 
 use super::{
     Checker, Finding, Violation,
@@ -13,7 +13,7 @@ use crate::history::Function;
 
 const NAME: &str = "grant-validity";
 
-/// Judges every acquire and unlock that answered ok, and every operation under a token.
+/// Judges every acquire that answered ok, and every operation under a token.
 #[derive(Debug)]
 pub struct GrantValidity;
 
@@ -23,7 +23,7 @@ impl Checker for GrantValidity {
     }
 
     fn help(&self) -> &'static str {
-        "who is told that it holds the lock owned it during the call; a release is true and final"
+        "who is told that it holds the lock owned it during the call, and uses no token before"
     }
 
     fn leans_on(&self) -> &'static [Assumption] {
@@ -38,7 +38,6 @@ impl Checker for GrantValidity {
         retired(index, &mut violations);
         for op in &index.ops {
             violations.extend(match op.f {
-                Function::Unlock { .. } => release(index, op),
                 Function::Enter { .. } | Function::Read { .. } | Function::Write { .. } => {
                     premature(index, op)
                 }
@@ -77,20 +76,6 @@ fn grants(index: &Index<'_>, violations: &mut Vec<Violation>) {
         let message = format!("{who} was granted the lock without owning it: {why}");
         violations.push(Violation::new(NAME, "grant", message, events));
     }
-}
-
-fn release(index: &Index<'_>, op: &Op<'_>) -> Option<Violation> {
-    let (ok, _) = op.end.filter(|_| op.is_ok())?;
-    let holding = op.holding?;
-    let incarnation = &index.incarnations[index.holdings[holding].incarnation?];
-    let (why, event) = match (incarnation.ended, incarnation.returned) {
-        (Some(ended), None) if ended.seq < ok => return None,
-        (Some(ended), Some(returned)) if ended.seq < ok => ("came back", returned),
-        _ => ("was still there", incarnation.created),
-    };
-    let who = index.describe_holding(holding);
-    let message = format!("the unlock of {who} answered ok, yet its queue key {why}");
-    Some(Violation::new(NAME, "release", message, vec![op.invoke, ok, event]))
 }
 
 fn premature(index: &Index<'_>, op: &Op<'_>) -> Option<Violation> {

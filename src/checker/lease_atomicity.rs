@@ -1,7 +1,7 @@
 //! Lease atomicity (D9): a lease and its keys end together, in one revision, and for a reason.
 //!
-//! A key that hangs on a lease goes by a delete, a transaction, or the end of that lease; the end of
-//! a lease takes all its keys, and nothing else, in one commit; no key names a lease that has
+//! A key that hangs on a lease goes by a delete, a transaction, or the end of that lease; the end
+//! of a lease takes all its keys, and nothing else, in one commit; no key names a lease that has
 //! ended. Judged where the grants are known: a watch of a real etcd does not tell them.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -79,14 +79,14 @@ fn rows(index: &Index<'_>) -> Option<Violation> {
 /// The last row that made the state what it is for this one: of a read the last write of the key,
 /// of another that with the greatest token.
 fn before<'i, 'h>(index: &'i Index<'h>, row: &Row<'h>) -> Option<&'i Row<'h>> {
-    let earlier = index.rows.iter().filter(|other| {
+    let mut earlier = index.rows.iter().filter(|other| {
         other.place() < row.place()
             && other.row.boot == row.row.boot
             && other.row.domain == row.row.domain
     });
     match row.row.kind {
         OpKind::Read if row.admitted() => {
-            earlier.filter(|other| other.row.effect && other.row.key == row.row.key).last()
+            earlier.rfind(|other| other.row.effect && other.row.key == row.row.key)
         }
         _ => earlier.filter(|other| other.announces()).max_by_key(|other| other.row.token),
     }

@@ -2,15 +2,17 @@
 //!
 //! The bound of D10 is a sum over those before a waiter, so it is judged one by one: no head of the
 //! queue that nobody works under may stay longer than a dead one needs to run out (all run out in
-//! parallel), or a living one to be told. A violation names what stood at the head. It does not lean
-//! on a complete history: a client that never ends is the very thing to be found.
+//! parallel), or a living one to be told. Whether the waiter itself is told, that it is first or
+//! that its own key is gone, depends on nobody else: that is judged at any time in which nothing
+//! stands between it and etcd. A violation names what stood at the head. It does not lean on a
+//! complete history: a client that never ends is the very thing to be found.
 
 mod head;
 
 use super::{
     Checker, Finding, Idle, Violation,
     assumption::Assumption,
-    course::Course,
+    course::{Course, Span},
     index::{Holding, Index},
 };
 use crate::history::{EventKind, LeaseChange, NodeName, Phase};
@@ -34,7 +36,7 @@ const SLACK_NS: u64 = SECOND_NS;
 /// A history that ends so long after the heal without its final reads was given up.
 const GIVEN_UP_NS: u64 = 60 * SECOND_NS;
 
-/// Judges every acquire that was open after the heal.
+/// Judges every acquire: what it was told in quiet times, and after the heal how long it waited.
 #[derive(Debug)]
 pub struct Liveness;
 
@@ -44,7 +46,7 @@ impl Checker for Liveness {
     }
 
     fn help(&self) -> &'static str {
-        "after everything healed, nobody waits for ever"
+        "whoever waits is told of its turn, and after the heal nobody waits for ever"
     }
 
     fn leans_on(&self) -> &'static [Assumption] {
@@ -62,10 +64,17 @@ impl Checker for Liveness {
         let heads = Heads::new(index, &bounds);
         let (mut judged, mut first) = (0, None::<Violation>);
         for (at, holding) in index.holdings.iter().enumerate() {
-            let Some(wait) = Wait::new(index, &bounds, holding) else { continue };
+            let wait = Wait::new(index, holding);
             judged += 1;
-            let found = own_key_gone(index, &bounds, at, wait)
-                .or_else(|| stuck_behind(index, &heads, at, wait));
+            // As a rule an acquire is over before anything of this could be said of it.
+            if wait.to_ns - wait.from_ns <= ANSWER_NS {
+                continue;
+            }
+            let found = not_told(index, &bounds, at, wait).or_else(|| {
+                let from_ns = wait.from_ns.max(bounds.healed_ns);
+                let after = Wait { from_ns, ..wait };
+                (from_ns < wait.to_ns).then(|| stuck_behind(index, &heads, at, after))?
+            });
             let earlier = |found: &Violation, first: &Violation| found.events < first.events;
             if let Some(found) = found
                 && first.as_ref().is_none_or(|first| earlier(&found, first))
@@ -74,7 +83,7 @@ impl Checker for Liveness {
             }
         }
         let violation = first.or_else(|| never_ended(index, &bounds));
-        Finding::of(NAME, judged, violation, "nobody waited for the lock after the heal")
+        Finding::of(NAME, judged, violation, "nobody asked for the lock")
     }
 }
 
@@ -84,6 +93,9 @@ struct Bounds {
     healed_ns: u64,
     /// Held messages have arrived by then.
     arrived_ns: u64,
+    /// The member that grants leases.
+    member: NodeName,
+    course: Course,
     /// From the last renewal or promotion to the end of a lease, at most.
     dead_ns: u64,
     /// What was dead at the heal, has run out by then.
@@ -128,7 +140,8 @@ impl Bounds {
                 _ => {}
             }
         }
-        let permille = Course::new(index.history).permille(member?, started_ns)?.max(1);
+        let (member, course) = (member?, Course::new(index.history));
+        let permille = course.permille(member, started_ns)?.max(1);
         let ttl_max_s = living.iter().map(|(_, ttl_s)| *ttl_s).max().unwrap_or(0);
         let ticks = (living.len() as u64).div_ceil(REVOKES_PER_TICK).max(1);
         let local_ns = ttl_max_s.saturating_mul(SECOND_NS).saturating_add(ELECTION_NS)
@@ -137,11 +150,20 @@ impl Bounds {
         let dead_ns = local_ns.saturating_mul(1000) / u64::from(permille) + SLACK_NS;
         let dead_by_ns = started_ns.saturating_add(dead_ns);
         let arrived_ns = started_ns + HELD_NS;
-        Some(Bounds { healed_ns, arrived_ns, dead_ns, dead_by_ns, end_ns, promoted })
+        Some(Bounds {
+            healed_ns,
+            arrived_ns,
+            member,
+            course,
+            dead_ns,
+            dead_by_ns,
+            end_ns,
+            promoted,
+        })
     }
 }
 
-/// How long an acquire waited after the heal.
+/// How long an acquire waited, in true time.
 #[derive(Debug, Clone, Copy)]
 struct Wait {
     from_ns: u64,
@@ -151,14 +173,11 @@ struct Wait {
 }
 
 impl Wait {
-    fn new(index: &Index<'_>, bounds: &Bounds, holding: &Holding<'_>) -> Option<Wait> {
-        let events = &index.history.events;
+    fn new(index: &Index<'_>, holding: &Holding<'_>) -> Wait {
         let op = &index.ops[holding.acquire];
         let end = op.end.map(|(seq, _)| seq).or_else(|| killed(index, op.node, op.invoke));
-        let end = end.unwrap_or(events.len() as u64 - 1);
-        let (invoked_ns, to_ns) = (at(index, op.invoke), at(index, end));
-        let from_ns = invoked_ns.max(bounds.healed_ns);
-        (from_ns < to_ns).then_some(Wait { from_ns, to_ns, end })
+        let end = end.unwrap_or(index.history.events.len() as u64 - 1);
+        Wait { from_ns: at(index, op.invoke), to_ns: at(index, end), end }
     }
 }
 
@@ -174,26 +193,53 @@ fn at(index: &Index<'_>, seq: u64) -> u64 {
     index.history.events.get(seq as usize).map_or(u64::MAX, |event| event.at_ns)
 }
 
-/// A waiter whose own key is gone cannot get the lock any more, and must be told.
-fn own_key_gone(
-    index: &Index<'_>,
-    bounds: &Bounds,
-    holding: usize,
-    wait: Wait,
-) -> Option<Violation> {
-    let own = &index.incarnations[index.holdings[holding].incarnation?];
-    let gone = own.ended.filter(|ended| ended.seq < wait.end)?;
-    let due_ns = at(index, gone.seq).max(bounds.arrived_ns) + ANSWER_NS;
-    if wait.to_ns <= due_ns {
-        return None;
+/// A waiter that is first, or whose own key is gone, and is not told for a while in which nothing
+/// hinders it.
+fn not_told(index: &Index<'_>, bounds: &Bounds, holding: usize, wait: Wait) -> Option<Violation> {
+    let Holding { node, acquire, incarnation, lock, .. } = index.holdings[holding];
+    let span = Span { from_ns: wait.from_ns, to_ns: wait.to_ns };
+    let quiet = bounds.course.quiet(node, bounds.member, span);
+    let long = |from_ns: u64, to_ns: u64| {
+        let within = |span: &Span| span.to_ns.min(to_ns).saturating_sub(span.from_ns.max(from_ns));
+        quiet.iter().map(within).find(|length| *length > ANSWER_NS)
+    };
+    let invoke = index.ops[acquire].invoke;
+    let blame = |rule, what: &str, length: u64, event: Option<u64>| {
+        let who = index.describe_holding(holding);
+        let message = format!(
+            "{who} waited for {} in which nothing stood between it and etcd, and {what}",
+            words(length)
+        );
+        let events = event.into_iter().chain([invoke, wait.end]).collect();
+        Some(Violation::new(NAME, rule, message, events))
+    };
+    let gone = incarnation.and_then(|own| index.incarnations[own].ended);
+    if let Some(gone) = gone.filter(|gone| gone.seq < wait.end)
+        && let Some(length) = long(at(index, gone.seq), wait.to_ns)
+    {
+        return blame("own-key-gone", "its own queue key was gone", length, Some(gone.seq));
     }
-    let who = index.describe_holding(holding);
-    let message = format!(
-        "{who} waited {} after its own queue key was gone",
-        words(wait.to_ns - at(index, gone.seq))
-    );
-    let invoke = index.ops[index.holdings[holding].acquire].invoke;
-    Some(Violation::new(NAME, "own-key-gone", message, vec![invoke, gone.seq, wait.end]))
+    let owners = &index.locks[lock].owners;
+    let before = owners.partition_point(|change| at(index, change.seq) <= wait.from_ns);
+    let first = before.checked_sub(1);
+    let mut from = (wait.from_ns, first.map(|first| owners[first]));
+    for next in owners[before..].iter().map(Some).chain([None]) {
+        let to_ns = next.map_or(wait.to_ns, |next| at(index, next.seq)).min(wait.to_ns);
+        let owner = from.1.and_then(|change| change.owner);
+        let nobody = owner.is_none() || owner == incarnation;
+        if let Some(length) = long(from.0, to_ns).filter(|_| nobody) {
+            let what = match owner {
+                None => "the queue was empty",
+                Some(_) => "it was first in the queue",
+            };
+            return blame("lost-wake-up", what, length, from.1.map(|change| change.seq));
+        }
+        if to_ns >= wait.to_ns {
+            break;
+        }
+        from = (to_ns, next.copied());
+    }
+    None
 }
 
 /// The first head of the queue that stayed longer than it may.

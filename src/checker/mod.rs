@@ -25,6 +25,7 @@ pub mod liveness;
 pub mod lost_update;
 pub mod no_stale_write;
 pub mod reached;
+pub mod release_validity;
 pub mod search;
 pub mod session_honesty;
 pub mod session_survival;
@@ -44,7 +45,7 @@ pub enum Idle {
     /// Never: a run that gives it nothing to judge is no pass.
     Never,
     /// In a single run, which may lack what it judges, such as a lease that ran out. A suite of
-    /// many runs with faults in which it judged nothing is no pass.
+    /// many runs with every family of faults in which it judged nothing is no pass.
     InARun,
     /// In a whole suite: what it judges exists under some settings only, such as a storage that is
     /// restarted.
@@ -77,6 +78,7 @@ pub fn all() -> &'static [&'static dyn Checker] {
         &assumption::Assumptions,
         &no_stale_write::NoStaleWrite,
         &grant_validity::GrantValidity,
+        &release_validity::ReleaseValidity,
         &token_order::TokenOrder,
         &lost_update::LostUpdate,
         &linearizability::Linearizability,

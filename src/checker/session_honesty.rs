@@ -1,14 +1,15 @@
 //! Session honesty (D9): whenever the client's code says "held", its own monotonic clock shows less
 //! than the TTL since the sending of the last acknowledged renewal or grant.
 //!
-//! Three rules. The session's own deadline must be ahead, and was when an acquire answered ok. And, because that deadline is the session's
-//! opinion, the truth must allow it: a renewal is sent before the member processes it, so on a
-//! client whose clock is true, "held" comes less than the TTL after the last that was processed.
+//! Four rules. The session's own deadline must be ahead, and was when an acquire answered ok. And,
+//! because that deadline is the session's opinion, the truth must allow it: a renewal is sent
+//! before the member processes it, so on a client whose clock is true, "held" comes less than the
+//! TTL after the last that was processed, and so does the deadline itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Checker, Finding, Violation, assumption::Assumption, index::Index};
-use crate::history::{Event, EventKind, LeaseChange, NodeName, Outcome, Reply};
+use crate::history::{Event, EventKind, HoldingId, LeaseChange, NodeName, Outcome, Reply};
 
 const NAME: &str = "session-honesty";
 
@@ -34,6 +35,8 @@ impl Checker for SessionHonesty {
         let mut violation = None;
         let mut truth = Truth::default();
         let mut granted = Granted::default();
+        let leases: BTreeMap<HoldingId, Option<i64>> =
+            index.holdings.iter().filter_map(|h| Some((h.id?, h.lease))).collect();
         for event in &index.history.events {
             truth.learn(event);
             let just_granted = granted.just_before(event);
@@ -51,12 +54,20 @@ impl Checker for SessionHonesty {
                 let late_ms = (local_ns - deadline_ns) / 1_000_000;
                 Some(("past-deadline", format!("{late_ms} ms past its deadline"), None))
             } else {
-                let of = |id| index.holdings.iter().find(|h| h.id == Some(id));
-                let lease = of(holding).and_then(|holding| holding.lease);
-                lease.and_then(|lease| truth.outlived(lease, event)).map(|(seq, ms)| {
+                let lease = leases.get(&holding).copied().flatten();
+                let outlived = lease.and_then(|lease| truth.outlived(lease, event));
+                let outlived = outlived.map(|(seq, ms)| {
                     let words = format!("{ms} ms after the last renewal that etcd processed");
                     ("outlived-renewal", words, Some(seq))
-                })
+                });
+                let late = lease.and_then(|lease| truth.deadline_late(lease, event));
+                outlived.or(late.map(|(seq, us)| {
+                    let words = format!(
+                        "with a deadline {us} us later than the last renewal that etcd processed \
+                         allows"
+                    );
+                    ("deadline-late", words, Some(seq))
+                }))
             };
             if let (Some((rule, words, base)), None) = (found, &violation) {
                 let node = event.node;
@@ -83,8 +94,11 @@ impl Granted {
                 self.0.insert(event.node, event.at_ns);
                 false
             }
-            // What is told of the node, and not by its client.
-            EventKind::Fault { .. } | EventKind::Link { .. } | EventKind::Rate { .. } => false,
+            // What is told of the node, and not by its client; and what ends the acquire itself.
+            EventKind::Fault { .. }
+            | EventKind::Link { .. }
+            | EventKind::Rate { .. }
+            | EventKind::Deadline { .. } => false,
             _ => self.0.remove(&event.node) == Some(event.at_ns),
         }
     }
@@ -118,8 +132,22 @@ impl Truth {
             EventKind::Held { local_ns, .. } if local_ns.abs_diff(event.at_ns) > 1_000_000 => {
                 self.moved.insert(event.node);
             }
+            EventKind::Rate { permille } if *permille != 1000 => {
+                self.moved.insert(event.node);
+            }
             _ => {}
         }
+    }
+
+    /// If the deadline that the session names is later than the last grant or renewal that was
+    /// processed allows (it was sent before that): the `seq` of that, and by how many microseconds.
+    fn deadline_late(&self, lease: i64, held: &Event) -> Option<(u64, u64)> {
+        let EventKind::Held { local_ns, deadline_ns, .. } = held.kind else { return None };
+        let (ttl_ns, seq, at_ns) = *self.leases.get(&lease)?;
+        let allowed_ns = at_ns.saturating_add(ttl_ns);
+        let deadline_ns = held.at_ns + deadline_ns.checked_sub(local_ns)?;
+        let late_ns = deadline_ns.checked_sub(allowed_ns).filter(|late_ns| *late_ns > 0)?;
+        (!self.moved.contains(&held.node)).then_some((seq, late_ns / 1000))
     }
 
     /// If "held" came a whole TTL or more after the last grant or renewal: the `seq` of that, and

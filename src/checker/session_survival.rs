@@ -3,7 +3,8 @@
 //! A session renews at a third of the TTL, and what is lost it sends again at 9, 11 and 15 parts of
 //! 24. So a session that was surely alive (a renewal was processed in a quiet time, so its answer
 //! arrived too) renews again if quiet returns before half the TTL is over, and then goes on every
-//! third. Quiet is: client and member run at true rate, both directions are open, no fault is about.
+//! third. Quiet is: client and member run at true rate, both directions are open, no fault is
+//! about.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,9 @@ use super::{
     course::{Course, Span},
     index::Index,
 };
-use crate::history::{EventKind, Function, LeaseChange, NodeName, Outcome, Reply};
+use crate::history::{
+    Event, EventKind, Function, LeaseChange, LeaseEvent, NodeName, Outcome, Reply,
+};
 
 const NAME: &str = "session-survival";
 /// In quiet a renewal is processed and its answer there within this time.
@@ -21,7 +24,8 @@ const ROUND_TRIP_NS: u64 = 300_000_000;
 /// What was processed after so long a quiet was sent in it.
 const SENT_NS: u64 = 500_000_000;
 
-/// Judges every expiry of the lease of a session that its client wanted to go on.
+/// Judges every expiry of the lease of a session that its client wanted to go on, and every session
+/// that its client gave up when that time was over.
 #[derive(Debug)]
 pub struct SessionSurvival;
 
@@ -45,21 +49,22 @@ impl Checker for SessionSurvival {
     fn check(&self, index: &Index<'_>) -> Finding {
         let course = Course::new(index.history);
         let mut pass = Pass::default();
-        for (at, event) in index.history.events.iter().enumerate() {
+        for event in &index.history.events {
             match &event.kind {
-                EventKind::Return { op, outcome: Outcome::Ok(Reply::Session { lease, .. }) } => {
-                    if index.op(*op).is_some() {
-                        pass.wanted.insert(event.node, *lease);
-                    }
+                EventKind::Return {
+                    outcome: Outcome::Ok(Reply::Session { lease, .. }), ..
+                } => {
+                    pass.wanted.insert(event.node, *lease);
                 }
                 EventKind::Invoke {
                     f: Function::CloseSession | Function::OpenSession { .. },
                     ..
+                } => {
+                    pass.given_up(&course, event, event.node);
+                    pass.wanted.remove(&event.node);
                 }
-                | EventKind::Killed => drop(pass.wanted.remove(&event.node)),
-                EventKind::Lease(lease) => {
-                    pass.lease(&course, index, at, (lease.lease, lease.change));
-                }
+                EventKind::Killed => drop(pass.wanted.remove(&event.node)),
+                EventKind::Lease(lease) => pass.lease(&course, event, lease),
                 _ => {}
             }
         }
@@ -74,59 +79,73 @@ struct Pass {
     wanted: BTreeMap<NodeName, i64>,
     /// Per lease its TTL, and the events of its grant and its renewals: place and true time.
     processed: BTreeMap<i64, (u64, Vec<(u64, u64)>)>,
+    /// Who grants them.
+    member: Option<NodeName>,
     judged: u64,
     violation: Option<Violation>,
 }
 
 impl Pass {
-    fn lease(
-        &mut self,
-        course: &Course,
-        index: &Index<'_>,
-        at: usize,
-        (lease, change): (i64, LeaseChange),
-    ) {
-        let event = &index.history.events[at];
-        match change {
+    fn lease(&mut self, course: &Course, event: &Event, lease: &LeaseEvent) {
+        match lease.change {
             LeaseChange::Granted { ttl_s } => {
                 let ttl_ns = ttl_s.unsigned_abs().saturating_mul(1_000_000_000);
-                self.processed.insert(lease, (ttl_ns, vec![(event.seq, event.at_ns)]));
+                self.member = Some(event.node);
+                self.processed.insert(lease.lease, (ttl_ns, vec![(event.seq, event.at_ns)]));
             }
             LeaseChange::Renewed => {
-                if let Some((_, times)) = self.processed.get_mut(&lease) {
+                if let Some((_, times)) = self.processed.get_mut(&lease.lease) {
                     times.push((event.seq, event.at_ns));
                 }
             }
-            LeaseChange::Revoked => drop(self.processed.remove(&lease)),
+            LeaseChange::Revoked => drop(self.processed.remove(&lease.lease)),
             LeaseChange::Promoted { .. } => {}
             LeaseChange::Expired => {
-                let Some((ttl_ns, times)) = self.processed.remove(&lease) else { return };
-                let client = self.wanted.iter().find(|(_, wanted)| **wanted == lease);
-                let Some(client) = client.map(|(client, _)| *client) else { return };
-                // Where the rates of clocks are not known, nothing is known of the quiet.
-                if course.permille(client, event.at_ns).is_none() {
-                    return;
+                let wanted = self.wanted.iter().find(|(_, wanted)| **wanted == lease.lease);
+                if let Some(client) = wanted.map(|(client, _)| *client) {
+                    self.judge(course, event, client, lease.lease);
                 }
-                self.judged += 1;
-                // From before the grant, so that its own answer may count as sure.
-                let from_ns = times[0].1.saturating_sub(2 * SENT_NS);
-                let span = Span { from_ns, to_ns: event.at_ns };
-                let quiet = course.quiet(client, event.node, span);
-                if let Some(span) = missed(&quiet, ttl_ns, &times)
-                    && self.violation.is_none()
-                {
-                    let last = times[times.len() - 1];
-                    let message = format!(
-                        "lease {lease:x} of {client} ran out, although the way to etcd was open \
-                         for {} ms up to {} ms after its last renewal",
-                        (span.to_ns - span.from_ns) / 1_000_000,
-                        (span.to_ns - last.1) / 1_000_000,
-                    );
-                    let events = vec![last.0, event.seq];
-                    self.violation = Some(Violation::new(NAME, "expired", message, events));
-                }
+                self.processed.remove(&lease.lease);
             }
         }
+    }
+
+    /// A client gives its session up: by its own choice, unless the time of its lease is over.
+    fn given_up(&mut self, course: &Course, event: &Event, client: NodeName) {
+        let Some(lease) = self.wanted.get(&client).copied() else { return };
+        let over = self.processed.get(&lease).is_some_and(|(ttl_ns, times)| {
+            let last_ns = times.last().map_or(0, |(_, at_ns)| *at_ns);
+            event.at_ns + ROUND_TRIP_NS >= last_ns + ttl_ns
+        });
+        if over {
+            self.judge(course, event, client, lease);
+        }
+    }
+
+    fn judge(&mut self, course: &Course, event: &Event, client: NodeName, lease: i64) {
+        let (Some((ttl_ns, times)), Some(member)) = (self.processed.get(&lease), self.member)
+        else {
+            return;
+        };
+        // Where the rates of clocks are not known, nothing is known of the quiet.
+        if course.permille(client, event.at_ns).is_none() {
+            return;
+        }
+        self.judged += 1;
+        // From before the grant, so that its own answer may count as sure.
+        let from_ns = times[0].1.saturating_sub(2 * SENT_NS);
+        let quiet = course.quiet(client, member, Span { from_ns, to_ns: event.at_ns });
+        let Some(span) = missed(&quiet, *ttl_ns, times).filter(|_| self.violation.is_none()) else {
+            return;
+        };
+        let last = times[times.len() - 1];
+        let message = format!(
+            "the time of lease {lease:x} of {client} was over, although the way to etcd was open \
+             for {} ms up to {} ms after its last renewal",
+            (span.to_ns - span.from_ns) / 1_000_000,
+            (span.to_ns - last.1) / 1_000_000,
+        );
+        self.violation = Some(Violation::new(NAME, "expired", message, vec![last.0, event.seq]));
     }
 }
 

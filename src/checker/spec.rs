@@ -1,9 +1,9 @@
 //! What the fenced storage must answer: data, mark and last requests of each domain (D7, D8).
 //!
-//! A [`Spec`] follows the rows of the apply log and says of each whether it is what the state before
-//! it demands. It can begin empty, or knowing nothing: then it learns from what it sees, and blames
-//! only what contradicts that. Rejections are let pass: limits and overload are no business of the
-//! state.
+//! A [`Spec`] follows the rows of the apply log and says of each whether it is what the state
+//! before it demands. It can begin empty, or knowing nothing: then it learns from what it sees, and
+//! blames only what contradicts that. Rejections are let pass: limits and overload are no business
+//! of the state.
 
 use std::collections::BTreeMap;
 

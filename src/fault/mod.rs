@@ -1,8 +1,8 @@
-//! Faults: one file a family, and the catalog.
+//! Faults: one file a family, or a few close ones, and the catalog.
 //!
 //! A family knows how to draw a fault of its own, how to begin it, and how to end it; ending tells
-//! how much the fault has changed. To add one: a variant in `plan/kind.rs`, a file here, a row below, an
-//! arm in [`family_of`], and a place in the profiles that it belongs to.
+//! how much the fault has changed. To add one: a variant in `plan/kind.rs`, a file here, a row
+//! below, an arm in [`family_of`], and a place in the profiles that it belongs to.
 
 mod clock;
 mod cut;

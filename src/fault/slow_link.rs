@@ -24,9 +24,11 @@ pub(super) const SLOW_LINK: Family = Family {
         let (src, dst) = (cluster.id(from), cluster.id(to));
         let each = Duration::from_millis(message_ms);
         cluster.net().add_slowness(src, dst, each);
+        cluster.note_link(from, to);
         let before = cluster.net().effect(src, dst).slowed;
         Begun::Active(Box::new(move |cluster| {
             cluster.net().remove_slowness(src, dst, each);
+            cluster.note_link(from, to);
             cluster.net().effect(src, dst).slowed - before
         }))
     },

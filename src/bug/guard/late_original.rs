@@ -11,7 +11,7 @@ pub(in crate::bug) const BUG: KnownBug = KnownBug {
     source: "definition D7: lower numbers are superseded",
     needs: Needs::Fault,
     profile: "network",
-    caught_by: "lost-update",
+    caught_by: "linearizability",
     scenario: "fenced-lock",
     build_in: |system, site| {
         system.storage = plain_store(LateOriginal, site);

@@ -11,7 +11,7 @@ pub(in crate::bug) const BUG: KnownBug = KnownBug {
     source: "derived: unlock in a background task",
     needs: Needs::Nothing,
     profile: "calm",
-    caught_by: "grant-validity",
+    caught_by: "release-validity",
     scenario: "fenced-lock",
     build_in: |system, site| {
         system.lock = plain_lock(ReleaseNotAwaited, site);

@@ -12,7 +12,7 @@ pub(in crate::bug) const BUG: KnownBug = KnownBug {
     name: "deadline-from-reply",
     help: "the deadline counts from the answer to a renewal, not from its sending",
     source: "derived: lastRenewed = now() after the call",
-    needs: Needs::Fault,
+    needs: Needs::Latency,
     profile: "network",
     caught_by: "session-honesty",
     scenario: "fenced-lock",

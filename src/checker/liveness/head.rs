@@ -79,17 +79,8 @@ impl<'i, 'h> Heads<'i, 'h> {
         owner: Option<usize>,
         (from_ns, to_ns): (u64, u64),
     ) -> Option<Head> {
-        let Some(owner) = owner.filter(|_| owner != self.index.holdings[waiter].incarnation) else {
-            let due_ns = from_ns.max(self.bounds.arrived_ns) + ANSWER_NS;
-            let (what, events) = match owner {
-                None => ("nobody, the queue is empty", Vec::new()),
-                Some(own) => {
-                    let since = self.index.incarnations[own].owner_since;
-                    ("its own key: it was not told", since.into_iter().collect())
-                }
-            };
-            return Some(Head { rule: "lost-wake-up", due_ns, what: what.to_owned(), events });
-        };
+        // Whether a waiter is told that it is first does not depend on those before it.
+        let owner = owner.filter(|_| owner != self.index.holdings[waiter].incarnation)?;
         let idle_ns = self.idle_since(owner, to_ns)?.max(from_ns);
         let incarnation = &self.index.incarnations[owner];
         let key = incarnation.key;
@@ -101,7 +92,9 @@ impl<'i, 'h> Heads<'i, 'h> {
         let lease = self.lease_of(key, to_ns);
         if lease == 0 {
             let what = format!("{key}, a key without a lease");
-            return head("key-without-lease", late_ns, what, None);
+            // It would stay for ever: there is nothing to wait for.
+            let due_ns = idle_ns.max(self.bounds.healed_ns) + ANSWER_NS;
+            return head("key-without-lease", due_ns, what, None);
         }
         let Some(known) = self.leases.get(&lease).filter(|lease| lease.known) else {
             let what = format!("{key}, a key that no client's session has made");

@@ -1,6 +1,6 @@
 //! Pauses, suspends, clocks, deaths at a code point.
 
-use std::{cell::RefCell, rc::Rc, time::Duration};
+use std::time::Duration;
 
 use super::{CLIENT, ETCD, NodeName, ask, begin, ms, stored, tell, write};
 use crate::{
@@ -27,6 +27,12 @@ async fn slept(cluster: &Cluster, length: Duration) -> (Duration, Duration) {
 async fn wall_off(cluster: &Cluster) -> i64 {
     let own = cluster.spawn(CLIENT, async { time::wall_ms() }).await.unwrap();
     own - cluster.spawn(NodeName::Nemesis, async { time::wall_ms() }).await.unwrap()
+}
+
+/// Time passes between two readings, and both are cut off to milliseconds.
+#[track_caller]
+fn near(found: i64, expected: i64) {
+    assert!((found - expected).abs() <= 10, "{found} is not about {expected}");
 }
 
 /// A paused client sleeps past its time, and its own clock knows; a suspended one does not know.
@@ -90,36 +96,34 @@ fn wall_clocks_are_moved_and_led_back() {
     tell(1, |cluster| async move {
         let end =
             begin(&cluster, 1000, FaultKind::ClockOffset { node: CLIENT, offset_ms: -60_000 });
-        assert_eq!(wall_off(&cluster).await, -60_000);
-        assert_eq!((end(&cluster), wall_off(&cluster).await), (1, 0));
+        near(wall_off(&cluster).await, -60_000);
+        assert_eq!(end(&cluster), 1);
+        near(wall_off(&cluster).await, 0);
 
         let end = begin(&cluster, 4000, FaultKind::ClockStep { node: CLIENT, step_ms: 8000 });
-        assert_eq!(wall_off(&cluster).await, 8000);
+        near(wall_off(&cluster).await, 8000);
         let took = slept(&cluster, ms(2000)).await;
         assert!(took.0 < ms(2010), "{took:?}");
-        let half = wall_off(&cluster).await;
-        assert!((3900..=4000).contains(&half), "{half}");
+        near(wall_off(&cluster).await, 4000);
         sleep(ms(2000)).await;
-        assert_eq!(wall_off(&cluster).await, 0, "it was led back");
+        near(wall_off(&cluster).await, 0);
         assert_eq!(end(&cluster), 2);
 
         let strobe = FaultKind::ClockStrobe { node: CLIENT, offset_ms: -500, period_ms: 100 };
         let end = begin(&cluster, 4000, strobe);
-        let mut seen = Vec::new();
-        for _ in 0..4 {
-            seen.push(wall_off(&cluster).await);
+        for expected in [-500, 0, -500, 0] {
+            near(wall_off(&cluster).await, expected);
             sleep(ms(100)).await;
         }
-        assert_eq!(seen, [-500, 0, -500, 0]);
-        assert_eq!((end(&cluster), wall_off(&cluster).await), (2, 0));
+        assert_eq!(end(&cluster), 2);
+        near(wall_off(&cluster).await, 0);
     });
 }
 
 /// Executes a plan of one fault while something else happens.
 async fn execute<T>(cluster: &Cluster, kind: FaultKind, other: impl Future<Output = T>) -> T {
     let plan = Plan { faults: vec![Fault { start_ms: 0, length_ms: 1500, kind }] };
-    let injector = Rc::new(RefCell::new(Injector::new(cluster.clone(), &plan)));
-    let mut injector = injector.borrow_mut();
+    let mut injector = Injector::new(cluster.clone(), &plan);
     let (told, ()) = tokio::join!(other, injector.run(ms(6000)));
     injector.heal();
     told

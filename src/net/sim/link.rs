@@ -120,11 +120,14 @@ impl NetSim {
         link.delay = link.delay.saturating_sub(delay);
     }
 
-    /// Whether messages get from `src` to `dst`, and how much longer than usual they take.
+    /// Whether messages get from `src` to `dst`, and how much longer than usual they take. On a slow
+    /// way that is told for one behind a usual burst.
     pub(crate) fn link_state(&self, src: NodeId, dst: NodeId) -> (bool, Duration) {
+        const BURST: u32 = 8;
         let inner = self.lock();
-        let link = inner.links.get(&(src, dst));
-        link.map_or((true, Duration::ZERO), |link| (link.cuts == 0, link.delay))
+        let Some(link) = inner.links.get(&(src, dst)) else { return (true, Duration::ZERO) };
+        let slow: Duration = link.slow.iter().sum();
+        (link.cuts == 0, link.delay + slow * BURST)
     }
 
     /// Lets each message from `src` to `dst` take up the link for this long.

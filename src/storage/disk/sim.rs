@@ -2,7 +2,7 @@
 //!
 //! [`SimDisk`] is the hardware and stays when its machine dies; [`SimDrive`] is the disk as one
 //! life of the process has it. A killed process leaves the cache; a power loss takes from it at the
-//! choice of the caller's random numbers: of bytes that were not synced a beginning, holes, or
+//! choice of the caller's random numbers: of bytes that were not synced a beginning, holes, all or
 //! nothing; of names that were not synced each one by itself, in any combination. That is more
 //! cruel than a journalling file system, and allowed by what POSIX promises.
 //!
@@ -217,7 +217,7 @@ impl File {
         } else {
             let tail = self.seen.len() - self.durable.len();
             let kept = below(tail as u64 + 1) as usize;
-            let (from, until) = match below(3) {
+            let (from, until) = match below(4) {
                 // A beginning is left.
                 0 => {
                     self.seen.truncate(self.durable.len() + kept);
@@ -225,6 +225,8 @@ impl File {
                 }
                 // The length is there and the end of the contents is not.
                 1 => (kept, tail),
+                // All of it had reached the platter.
+                2 => (0, 0),
                 // Pages came in another order.
                 _ => (kept, kept + below((tail - kept) as u64 + 1) as usize),
             };
