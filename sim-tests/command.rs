@@ -14,6 +14,23 @@ pub(super) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// A `RUST_LOG` that means nothing is told, in one line, and not taken for silence.
+#[test]
+fn a_log_filter_that_means_nothing_is_told() {
+    for (filter, status) in [("leasehold=loud", 2), ("leasehold=warn,=,x[", 2), ("", 0)] {
+        let output = Command::new(env!("CARGO_BIN_EXE_leasehold"))
+            .arg("--version")
+            .env("RUST_LOG", filter)
+            .output()
+            .expect("the program runs");
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{filter}: {error}");
+        assert_eq!(error.lines().count(), usize::from(status == 2), "{filter}: {error}");
+        let told = error.contains(&format!("RUST_LOG is {filter:?}: "));
+        assert_eq!(told, status == 2, "{error}");
+    }
+}
+
 /// Every bad request ends with status 2 and exactly one line, which names what is wrong.
 #[test]
 fn bad_requests_get_one_line_and_status_2() {

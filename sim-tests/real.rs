@@ -33,6 +33,7 @@ mod real {
     mod lock_program;
     mod member;
     mod mutex;
+    mod no_simulation;
     mod program;
     mod session;
     mod storage_cases_program;

@@ -5,11 +5,14 @@
 //! the place of one of them. Everything else, the traffic, the faults, the judge, stays the same.
 //! Both builds have it: a client of a real run is made of the same parts.
 
+mod hosted;
 mod lock;
 mod own;
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
+pub(crate) use hosted::Hosted;
+pub use hosted::{Answer, StorageUnderTest};
 pub use lock::{Grant, LockFailure, LockOptions, LockUnderTest};
 pub(crate) use lock::{Lock, MakeLock, lock_maker};
 pub(crate) use own::{Recipe, TokenKind, own_lock};

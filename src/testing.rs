@@ -18,68 +18,24 @@
 mod corpus;
 mod failure;
 mod replay;
+#[cfg(feature = "proptest")]
+pub mod strategy;
 
 use std::{ops::Range, sync::Arc, sync::atomic::AtomicBool, time::Duration};
 
 pub use corpus::{assert_corpus, read_corpus};
 pub use failure::explain;
-pub use replay::{CaseCheck, replay_case};
+pub use replay::{CaseCheck, CaseFailure, check_case, replay_case};
 
 use crate::{
     case::CaseOptions,
     explore::{self, Demands, ExploreOptions, Shard, Summary},
-    history::{OpKind, RowResult},
     judge::RunClass,
     scenario::ChoiceError,
-    storage::{Applied, Request, Response, StateMachine},
-    system::{Change, MakeStorage, lock_maker},
+    system::{Change, Hosted, MakeStorage, lock_maker},
 };
 
-pub use crate::system::{Grant, LockFailure, LockOptions, LockUnderTest};
-
-/// A storage of your own, hosted and recorded by the harness: one request after another.
-///
-/// The harness keeps the apply log around it, so the judge need not believe it.
-pub trait StorageUnderTest: Send + 'static {
-    /// Reads a key under a token; `None` is a read without one. A reader with a token enters: from
-    /// then on nobody with an older token may change anything.
-    fn read(&mut self, key: &str, token: Option<i64>) -> Answer;
-    /// Writes a key under a token.
-    fn write(&mut self, key: &str, value: &str, token: Option<i64>) -> Answer;
-}
-
-/// What a storage under test answers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
-    /// The value that was read; none if the key is not there.
-    Value(Option<String>),
-    /// The write is done.
-    Written,
-    /// The fence refused the token, and why.
-    Refused(String),
-}
-
-/// Brings a storage under test into the place of the crate's own.
-struct Hosted<S>(S);
-
-impl<S: StorageUnderTest> StateMachine for Hosted<S> {
-    fn apply(&mut self, request: &Request) -> Applied {
-        let version = request.version.unwrap_or(0);
-        let answer = match request.op {
-            OpKind::Read => self.0.read(&request.key, request.version),
-            OpKind::Write => self.0.write(&request.key, &request.val, request.version),
-        };
-        let admitted = |response, effect| Applied { response, result: RowResult::Admitted, effect };
-        match answer {
-            Answer::Value(Some(value)) => admitted(Response::ok(value, version), false),
-            Answer::Value(None) => {
-                admitted(Response::error(crate::storage::protocol::KEY_NOT_FOUND), false)
-            }
-            Answer::Written => admitted(Response::ok(request.val.clone(), version), true),
-            Answer::Refused(why) => Applied::refused(why),
-        }
-    }
-}
+pub use crate::system::{Answer, Grant, LockFailure, LockOptions, LockUnderTest, StorageUnderTest};
 
 /// Why a check could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -231,6 +187,24 @@ impl Check {
         match checked {
             Ok((summary, _)) if summary.class() == RunClass::Pass => summary,
             Ok((summary, options)) => panic!("{}", failure::explain_smallest(&summary, &options)),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Runs all seeds and panics unless this checker catches a violation in one of them: for a
+    /// scheme that is wrong, and is to stay caught.
+    ///
+    /// # Panics
+    /// If it catches none, with what else was found; and if the check itself makes no sense.
+    #[track_caller]
+    pub fn assert_violates(self, checker: &str) -> Summary {
+        match self.run() {
+            Ok(summary) if summary.caught.contains_key(checker) => summary,
+            Ok(summary) => {
+                let (runs, class) = (summary.runs, summary.class().name());
+                let others: Vec<&String> = summary.caught.keys().collect();
+                panic!("{checker} caught nothing in {runs} runs: {class}, caught by {others:?}")
+            }
             Err(error) => panic!("{error}"),
         }
     }

@@ -17,8 +17,20 @@ impl FormatTime for Stamp {
 }
 
 /// Starts the log, once a process.
-pub(super) fn init() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(super::LOG));
+///
+/// # Errors
+/// If `RUST_LOG` makes no sense: a log that stays silent for a typing error misleads.
+pub(super) fn init() -> Result<(), String> {
+    let wanted = std::env::var_os(EnvFilter::DEFAULT_ENV).filter(|wanted| !wanted.is_empty());
+    let filter = match wanted {
+        None => EnvFilter::new(super::LOG),
+        Some(wanted) => {
+            let wanted = wanted.to_string_lossy();
+            EnvFilter::try_new(&wanted).map_err(|error| {
+                format!("RUST_LOG is {wanted:?}: {error}; expected such as leasehold=debug")
+            })?
+        }
+    };
     let started = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_timer(Stamp)
@@ -27,4 +39,5 @@ pub(super) fn init() {
         .try_init();
     // A second start happens in tests that share a process: the first one's log goes on.
     drop(started);
+    Ok(())
 }

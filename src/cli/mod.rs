@@ -226,7 +226,9 @@ struct ConformanceArguments {
 
 /// The whole program.
 pub fn main() -> ExitCode {
-    log::init();
+    if let Err(error) = log::init() {
+        return ExitCode::from(usage(format_args!("{error}")));
+    }
     ExitCode::from(run(std::env::args_os()))
 }
 

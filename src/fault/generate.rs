@@ -47,8 +47,13 @@ impl PlanShape {
 /// The plan of this seed. A profile without faults gives an empty plan.
 pub(crate) fn draw_plan(seed: Seed, shape: &PlanShape) -> Plan {
     let mut stream = seed.stream("plan");
+    let count = stream.between(shape.profile.faults.0, shape.profile.faults.1);
+    draw_faults(&mut stream, shape, count)
+}
+
+/// A plan of so many faults, or none if the profile is without.
+pub(crate) fn draw_faults(stream: &mut Stream, shape: &PlanShape, count: u64) -> Plan {
     let profile = shape.profile;
-    let count = stream.between(profile.faults.0, profile.faults.1);
     let all = profile.families();
     if all.is_empty() {
         return Plan::default();
@@ -61,8 +66,8 @@ pub(crate) fn draw_plan(seed: Seed, shape: &PlanShape) -> Plan {
     let traffic_ms = shape.traffic.as_millis() as u64;
     let mut faults: Vec<Fault> = (0..count)
         .map(|_| {
-            let family = pick_weighted(&mut stream, &families);
-            let kind = (family.draw)(&mut stream, shape);
+            let family = pick_weighted(stream, &families);
+            let kind = (family.draw)(stream, shape);
             let start_ms = stream.between(300, traffic_ms.saturating_sub(500).max(300));
             let length_ms = stream.between(family.length_ms.0, family.length_ms.1);
             Fault { start_ms, length_ms, kind }

@@ -27,7 +27,7 @@ mod slow_link;
 mod tests;
 mod wall;
 
-pub(crate) use generate::{PlanShape, draw_plan};
+pub(crate) use generate::{PlanShape, draw_faults, draw_plan};
 pub(crate) use injector::Injector;
 
 use crate::{

@@ -6,6 +6,7 @@ use crate::{
     corpus,
     explore::{Outcome, run_and_judge},
     judge::{BrokenRule, Judged, RunClass},
+    shrink::Shrunk,
     system::Change,
 };
 
@@ -45,6 +46,51 @@ pub fn replay_case(text: &str) -> CaseCheck {
     }
 }
 
+/// A case to be run: one that a strategy drew, or that you made by hand.
+///
+/// ```
+/// use leasehold::{case::CaseOptions, scenario, seed::Seed, testing::check_case};
+/// let case = scenario::CATALOG[0].case(Seed(5), CaseOptions::default());
+/// check_case(&case).assert_passes();
+/// ```
+pub fn check_case(case: &Case) -> CaseCheck {
+    CaseCheck { case: case.clone(), change: None }
+}
+
+/// Why a case does not pass, with the same words as a failing assertion, and the test to paste.
+///
+/// It is an error, so that `?` does the rest in a property test.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{text}")]
+pub struct CaseFailure {
+    text: String,
+    class: RunClass,
+    broken: Option<BrokenRule>,
+}
+
+impl CaseFailure {
+    fn of(judged: Judged, own: bool) -> Self {
+        let (class, broken) = (judged.class(), judged.broken_rules().into_iter().next());
+        let mut text = failure::judged_text(&judged);
+        if let Some(broken) = broken.clone() {
+            let original = judged.run.case.clone();
+            let shrunk = Shrunk { broken, judged, original, runs: 0, finished: true };
+            text += &format!("\nas a test:\n\n{}", shrunk.test_source(own));
+        }
+        CaseFailure { text, class, broken }
+    }
+
+    /// The class of the run.
+    pub fn class(&self) -> RunClass {
+        self.class
+    }
+
+    /// The rule that it broke first, and the checker that says so; none if it broke none.
+    pub fn broken(&self) -> Option<&BrokenRule> {
+        self.broken.as_ref()
+    }
+}
+
 impl CaseCheck {
     /// On a storage of your own, made anew for each run.
     pub fn storage<S: StorageUnderTest>(
@@ -64,6 +110,22 @@ impl CaseCheck {
     /// Runs it and gives its run with the verdict, or why there is none.
     pub fn run(&self) -> Outcome {
         run_and_judge(&self.case, self.change.as_ref())
+    }
+
+    /// Runs it and gives an error unless it passes: for a property test, where a panic would print
+    /// its message for each of the many cases that shrinking tries.
+    ///
+    /// # Errors
+    /// With checker, plan and timeline, if it does not pass.
+    pub fn passes(&self) -> Result<Judged, CaseFailure> {
+        match self.run() {
+            Ok(judged) if judged.class() == RunClass::Pass => Ok(judged),
+            Ok(judged) => Err(CaseFailure::of(judged, self.change.is_some())),
+            Err(error) => {
+                let text = format!("seed {}: {}", error.0.seed, error.1);
+                Err(CaseFailure { text, class: RunClass::HarnessError, broken: None })
+            }
+        }
     }
 
     /// Runs it and panics unless it passes.

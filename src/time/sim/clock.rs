@@ -215,6 +215,7 @@ impl ClockSim {
 
     /// The node's name and monotonic clock, for the log: reading it for that is no effect of a
     /// fault, or the log would change the run.
+    #[cfg(feature = "cli")]
     pub(super) fn peek(&self, node: NodeId) -> (String, Duration) {
         self.with(node, |clock, now| (clock.name.clone(), clock.local(now)))
     }
