@@ -67,7 +67,8 @@ impl Hunt {
     }
 }
 
-/// Hunts a bug over a row of seeds, with a strategy and in a profile of faults; ends early after `enough` catches.
+/// Hunts a bug over a row of seeds, with a strategy and in a profile of faults; ends early after
+/// `enough` catches.
 ///
 /// # Errors
 /// If there is no such profile.
