@@ -114,7 +114,8 @@ fn plans_are_valid_and_repeat() {
     }
 }
 
-/// Pauses and suspends begin in the short phases several times more often than by chance.
+/// Pauses and suspends begin in the short phases more than twice as often as by chance, although
+/// those of servers, which strike every client in its phase, count for both.
 #[test]
 fn rare_phases_are_met_more_often_than_by_chance() {
     let met = |strategy: Strategy| {
@@ -132,7 +133,7 @@ fn rare_phases_are_met_more_often_than_by_chance() {
         cells.into_iter().flatten().sum::<u64>()
     };
     let (chance, guided) = (met(Strategy::Random), met(Strategy::Guided));
-    assert!(guided >= 8 && guided >= 3 * chance, "{guided}, by chance {chance}");
+    assert!(guided >= 16 && guided >= 2 * chance, "{guided}, by chance {chance}");
 }
 
 /// Each strategy has a name that is read back, and another name is refused with the choices.
