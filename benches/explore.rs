@@ -12,7 +12,7 @@ use std::{
 
 use leasehold::{
     case::CaseOptions,
-    explore::{Demands, ExploreOptions, Shard, Summary, explore},
+    explore::{Demands, ExploreOptions, Shard, Strategy, Summary, explore},
     judge::judge,
     runner,
     scenario::CATALOG,
@@ -26,6 +26,7 @@ fn round(scenario: &str, first: u64) -> (Summary, Duration) {
     let options = ExploreOptions {
         scenario: scenario.to_owned(),
         options: CaseOptions::default(),
+        strategy: Strategy::default(),
         seeds: first..first + SEEDS,
         shard: Shard::WHOLE,
         jobs: 1,

@@ -6,6 +6,7 @@
 
 use leasehold::{
     bug::{CATALOG, KnownBug, Needs},
+    explore::Strategy,
     hunt::hunt,
 };
 
@@ -21,7 +22,8 @@ fn rows(needs: Needs) -> impl Iterator<Item = &'static KnownBug> {
 
 #[track_caller]
 fn is_caught(bug: &'static KnownBug) {
-    let hunt = hunt(bug, bug.profile, 0..SEEDS, JOBS, 1).expect("the row names a profile");
+    let hunt = hunt(bug, (Strategy::default(), bug.profile), 0..SEEDS, JOBS, 1)
+        .expect("the row names a profile");
     assert_eq!(hunt.broken, 0, "{}: runs broke", bug.name);
     assert!(
         !hunt.caught.is_empty(),
@@ -58,7 +60,8 @@ fn harm_under_faults_is_caught() {
 #[test]
 fn what_needs_a_fault_is_not_caught_in_peace() {
     for bug in rows(Needs::Fault) {
-        let hunt = hunt(bug, "calm", 0..CALM, JOBS, u64::MAX).expect("a profile");
+        let hunt =
+            hunt(bug, (Strategy::default(), "calm"), 0..CALM, JOBS, u64::MAX).expect("a profile");
         assert_eq!((hunt.runs, hunt.broken), (CALM, 0), "{}", bug.name);
         assert!(hunt.caught.is_empty(), "{} needs no fault", bug.name);
         assert!(hunt.hits > 0, "{}: its code did not run", bug.name);

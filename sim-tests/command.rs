@@ -34,11 +34,14 @@ fn a_log_filter_that_means_nothing_is_told() {
 /// Every bad request ends with status 2 and exactly one line, which names what is wrong.
 #[test]
 fn bad_requests_get_one_line_and_status_2() {
-    let cases: [(&[&str], &str); 30] = [
+    let cases: [(&[&str], &str); 33] = [
         (&["explore", "--scenario", "nope"], "unknown scenario \"nope\": choose one of"),
         (&["explore", "--profile", "x"], "unknown profile \"x\": choose one of all, calm, gc"),
         (&["explore", "--guard", "strict"], "unknown guard \"strict\": choose one of"),
         (&["explore", "--token", "uuid"], "unknown token \"uuid\": choose one of"),
+        (&["explore", "--strategy", "blind"], "choose one of random, swarm, guided"),
+        (&["bugs", "--strategy", "blind"], "choose one of random, swarm, guided"),
+        (&["bugs", "--compare", "--strategy", "guided"], "--strategy"),
         (&["explore", "--seeds", "9..3"], "--seeds is \"9..3\""),
         (&["explore", "--seeds", "0"], "--seeds is \"0\""),
         (&["explore", "--seeds", "ten"], "--seeds is \"ten\""),
@@ -156,6 +159,36 @@ fn a_range_of_seeds_is_what_it_says() {
     let seeds: Vec<&str> =
         lines.lines().filter_map(|line| line.strip_prefix("hash ")?.split(' ').next()).collect();
     assert_eq!(seeds, ["3", "4"]);
+}
+
+/// The strategies are compared in one table: a row a bug, a column a strategy and profile.
+#[test]
+fn strategies_are_compared_in_one_table() {
+    let few = ["--seeds", "3", "--all-seeds", "3", "--enough", "1", "--jobs", "1"];
+    let output = leasehold(&[&["bugs", "unfenced", "--compare"], &few[..]].concat());
+    let table = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let starts = ["| bug | profile | random | swarm | guided |", "|---|", "| `unfenced` | `gc` | "];
+    for (line, start) in table.lines().zip(starts) {
+        assert!(line.starts_with(start), "{line}");
+    }
+    assert_eq!(table.lines().count(), 5, "{table}");
+    assert!(table.lines().all(|line| line.matches('|').count() == 9), "{table}");
+}
+
+/// A guided exploration says so, and gives the same runs with any number of jobs.
+#[test]
+fn a_guided_exploration_does_not_depend_on_jobs() {
+    let guided = |jobs: &str| {
+        let range = ["--seeds", "5..9", "--strategy", "guided", "--hashes", "--jobs", jobs];
+        let output = leasehold(&[&["explore"], &range[..]].concat());
+        let lines = text(&output.stdout);
+        assert!(lines.contains("\nstrategy   guided\n"), "{lines}");
+        let hashes = lines.lines().filter(|line| line.starts_with("hash "));
+        hashes.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let one = guided("1");
+    assert_eq!((one.len(), &one), (4, &guided("3")));
 }
 
 /// A history from a file is judged again, with the exit status of its verdict: pass, violation, and

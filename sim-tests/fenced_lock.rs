@@ -1,6 +1,10 @@
 //! The scheme that holds: an order check on create revisions.
 
-use leasehold::{checker::Property, explore::EXPECTED, testing::Check};
+use leasehold::{
+    checker::Property,
+    explore::{EXPECTED, Strategy},
+    testing::Check,
+};
 
 const SEEDS: std::ops::Range<u64> = 0..500;
 
@@ -17,6 +21,14 @@ fn order_and_create_revisions_hold_under_all_faults() {
     for (family, count) in &summary.faults {
         assert!(count.effective > 0, "no fault of the family {family} changed anything");
     }
+}
+
+/// The same scheme where the faults are put into the phases of the lock on purpose.
+#[test]
+fn order_and_create_revisions_hold_under_a_guided_search() {
+    let summary = Check::new().strategy(Strategy::Guided).seeds(0..60).assert_passes();
+    assert_eq!((summary.classes.stale_accepted, summary.classes.fresh_refused), (0, 0));
+    assert!(summary.classes.stale_refused > 0);
 }
 
 /// The same seeds without faults: no overlap, only fresh-accepted writes, and in every run the lock

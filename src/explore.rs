@@ -3,8 +3,10 @@
 //! The sum does not depend on the number of jobs: results are added in the order of their seeds.
 
 mod coverage;
+mod guide;
 pub mod results;
 mod shard;
+mod strategy;
 mod summary;
 
 use std::{
@@ -20,13 +22,14 @@ use std::{
 
 pub use coverage::{Coverage, LockPhase, unreachable};
 pub use shard::{SHARDS_MAX, Shard, ShardError};
+pub use strategy::Strategy;
 pub use summary::{EXPECTED, Failed, Failure, REACHED_FROM_RUNS, Summary, replay_token};
 
 use crate::{
     case::{Case, CaseOptions},
     judge::{Judged, judge},
     runner::{self, HarnessError, RunError},
-    scenario::{self, ChoiceError},
+    scenario::{self, ChoiceError, Scenario},
     seed::Seed,
     system::Change,
 };
@@ -43,6 +46,8 @@ pub struct ExploreOptions {
     pub scenario: String,
     /// Guard, token, clients.
     pub options: CaseOptions,
+    /// How the plans are found.
+    pub strategy: Strategy,
     /// Which seeds.
     pub seeds: Range<u64>,
     /// Which share of them.
@@ -89,6 +94,11 @@ pub fn run_and_judge(case: &Case, change: Option<&Change>) -> Outcome {
 }
 
 impl ExploreOptions {
+    /// The case of a seed, by the strategy.
+    fn case(&self, scenario: &Scenario, seed: Seed) -> Case {
+        self.strategy.case(scenario, seed, self.options.clone(), self.change.as_ref())
+    }
+
     /// Runs a case on what the exploration runs on, and judges it.
     pub fn run(&self, case: &Case) -> Outcome {
         let judged = run_and_judge(case, self.change.as_ref())?;
@@ -140,6 +150,7 @@ pub fn explore(
         !scenario::is_control(&first),
     );
     summary.own_parts = options.change.is_some();
+    summary.strategy = options.strategy;
     let next = AtomicU64::new(0);
     let done = AtomicBool::new(false);
     let over = || done.load(Ordering::Relaxed) || stop.load(Ordering::Relaxed);
@@ -152,7 +163,7 @@ pub fn explore(
                     // Places and not seeds are counted: a range may end at the greatest number.
                     let place = next.fetch_add(1, Ordering::Relaxed);
                     let Some(seed) = options.shard.seed(&options.seeds, place) else { return };
-                    let case = scenario.case(Seed(seed), options.options.clone());
+                    let case = options.case(scenario, Seed(seed));
                     if results.send((place, options.run(&case))).is_err() {
                         return;
                     }

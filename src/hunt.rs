@@ -17,9 +17,9 @@ use std::{
 
 use crate::{
     bug::KnownBug,
-    case::Case,
-    explore::{replay_token, run_and_judge},
-    scenario::{self, ChoiceError},
+    case::{Case, CaseOptions},
+    explore::{Strategy, replay_token, run_and_judge},
+    scenario::{self, ChoiceError, Scenario},
     seed::Seed,
 };
 
@@ -67,13 +67,14 @@ impl Hunt {
     }
 }
 
-/// Hunts a bug over a row of seeds, in a profile of faults; ends early after `enough` catches.
+/// Hunts a bug over a row of seeds, with a strategy and in a profile of faults; ends early after
+/// `enough` catches.
 ///
 /// # Errors
 /// If there is no such profile.
 pub fn hunt(
     bug: &'static KnownBug,
-    profile: &str,
+    (strategy, profile): (Strategy, &str),
     seeds: Range<u64>,
     jobs: usize,
     enough: u64,
@@ -91,8 +92,8 @@ pub fn hunt(
                     if place >= count || catches.load(Ordering::Relaxed) >= enough {
                         return;
                     }
-                    let case = scenario.case(Seed(seeds.start + place), options.clone());
-                    let one = Shot::fire(bug, &case);
+                    let seed = Seed(seeds.start + place);
+                    let one = Shot::fire(bug, strategy, scenario, seed, options.clone());
                     if one.caught {
                         catches.fetch_add(1, Ordering::Relaxed);
                     }
@@ -137,9 +138,16 @@ struct Shot {
 }
 
 impl Shot {
-    fn fire(bug: &'static KnownBug, case: &Case) -> Shot {
+    fn fire(
+        bug: &'static KnownBug,
+        strategy: Strategy,
+        scenario: &Scenario,
+        seed: Seed,
+        options: CaseOptions,
+    ) -> Shot {
+        let case = strategy.case(scenario, seed, options, Some(&bug.change()));
         let (change, hits) = bug.counted_change();
-        let outcome = run_and_judge(case, Some(&change));
+        let outcome = run_and_judge(&case, Some(&change));
         let hits = hits();
         let Ok(judged) = outcome else {
             return Shot { caught: false, others: Vec::new(), broken: true, hits, replay: None };
@@ -147,7 +155,7 @@ impl Shot {
         let violated: Vec<_> = judged.violated().collect();
         let caught = violated.contains(&bug.caught_by);
         let others = violated.into_iter().filter(|checker| *checker != bug.caught_by).collect();
-        let replay = caught.then(|| (case.clone(), replay_token(&judged)));
+        let replay = caught.then(|| (case, replay_token(&judged)));
         Shot { caught, others, broken: false, hits, replay }
     }
 }

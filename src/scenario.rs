@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr, time::Duration};
 use crate::{
     case::{Case, CaseOptions},
     fault::{
-        PlanShape, draw_plan,
+        PlanShape, SWARM_OFF_PERMILLE, draw_plan,
         profile::{self, PROFILES, Profile},
     },
     seed::Seed,
@@ -226,13 +226,18 @@ pub(crate) fn resolve(case: &Case) -> Result<Resolved, ChoiceError> {
 }
 
 impl Scenario {
-    /// The case of a seed: its plan is drawn now.
+    /// The case of a seed: its plan is drawn now, as swarm does it.
     pub fn case(&self, seed: Seed, options: CaseOptions) -> Case {
+        self.drawn(seed, options, SWARM_OFF_PERMILLE)
+    }
+
+    /// The case of a seed whose plan does without so many of 1,000 families.
+    pub(crate) fn drawn(&self, seed: Seed, options: CaseOptions, off_permille: u32) -> Case {
         let profile = profile::find(&options.profile).filter(|_| !self.control);
         // An unknown profile has no plan; whoever runs the case is told.
         let plan = profile.map(|profile| {
-            let shape = PlanShape { clients: options.clients, traffic: self.traffic, profile };
-            draw_plan(seed, &shape)
+            let (clients, traffic) = (options.clients, self.traffic);
+            draw_plan(seed, &PlanShape { clients, traffic, profile, off_permille })
         });
         let plan = plan.unwrap_or_default();
         Case { seed, scenario: self.name.to_owned(), options, plan }

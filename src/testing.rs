@@ -29,7 +29,7 @@ pub use replay::{CaseCheck, CaseFailure, check_case, replay_case};
 
 use crate::{
     case::CaseOptions,
-    explore::{self, Demands, ExploreOptions, Shard, Summary},
+    explore::{self, Demands, ExploreOptions, Shard, Strategy, Summary},
     judge::RunClass,
     scenario::ChoiceError,
     system::{Change, Hosted, MakeStorage, lock_maker},
@@ -74,6 +74,7 @@ impl Check {
         let options = ExploreOptions {
             scenario: crate::scenario::CATALOG[0].name.to_owned(),
             options: CaseOptions::default(),
+            strategy: Strategy::default(),
             seeds: 0..100,
             shard: Shard::WHOLE,
             jobs,
@@ -111,6 +112,12 @@ impl Check {
     /// Another number of clients.
     pub fn clients(mut self, clients: u8) -> Self {
         self.options.options.clients = clients;
+        self
+    }
+
+    /// Another way to find the plans of faults.
+    pub fn strategy(mut self, strategy: Strategy) -> Self {
+        self.options.strategy = strategy;
         self
     }
 

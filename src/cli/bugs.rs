@@ -1,11 +1,13 @@
 //! `leasehold bugs`: hunts known bugs and says how many seeds it took to catch each.
 
+mod compare;
+
 use std::thread;
 
-use super::{BugsArguments, out, usage};
+use super::{BugsArguments, explore::strategy, out, usage};
 use crate::{
     bug::{self, CATALOG, KnownBug},
-    explore::JOBS_MAX,
+    explore::{JOBS_MAX, Strategy},
     hunt::{Hunt, hunt},
     judge::RunClass,
 };
@@ -21,6 +23,7 @@ struct Terms {
     all_seeds: u64,
     enough: u64,
     jobs: usize,
+    strategy: Strategy,
 }
 
 pub(super) fn run(arguments: &BugsArguments) -> u8 {
@@ -38,6 +41,12 @@ pub(super) fn run(arguments: &BugsArguments) -> u8 {
     if arguments.list {
         list(&bugs);
         return 0;
+    }
+    if arguments.compare {
+        return match compare::run(&bugs, &terms) {
+            Ok(()) => 0,
+            Err(message) => usage(format_args!("{message}")),
+        };
     }
     out(format_args!(
         "{:<22} {:<18} {:<8} {:<8} {:>7} {:>7} {:>7}",
@@ -79,7 +88,8 @@ fn terms(arguments: &BugsArguments) -> Result<Terms, String> {
         return Err("--enough is 0, expected 1 or more".to_owned());
     }
     let BugsArguments { seeds, all_seeds, enough, .. } = *arguments;
-    Ok(Terms { seeds, all_seeds, enough, jobs })
+    let strategy = strategy(&arguments.strategy)?;
+    Ok(Terms { seeds, all_seeds, enough, jobs, strategy })
 }
 
 fn list(bugs: &[&KnownBug]) {
@@ -102,7 +112,7 @@ fn both(bug: &'static KnownBug, terms: &Terms) -> Result<bool, String> {
         if profile == ALL && bug.profile == ALL && seeds == terms.seeds && !all_caught {
             continue;
         }
-        let found = hunt(bug, profile, 0..seeds, terms.jobs, terms.enough);
+        let found = hunt(bug, (terms.strategy, profile), 0..seeds, terms.jobs, terms.enough);
         let found = found.map_err(|error| error.to_string())?;
         print(bug, profile, &found);
         all_caught &= !found.caught.is_empty();

@@ -17,7 +17,8 @@ use crate::{
     case::CaseOptions,
     checker::Property,
     explore::{
-        Demands, ExploreOptions, HARNESS_ERRORS_MAX, JOBS_MAX, LockPhase, Summary, explore,
+        Demands, ExploreOptions, HARNESS_ERRORS_MAX, JOBS_MAX, LockPhase, Strategy, Summary,
+        explore,
         results::{Results, failed_line},
         unreachable,
     },
@@ -112,6 +113,7 @@ fn options(arguments: &ExploreArguments) -> Result<ExploreOptions, String> {
             profile: arguments.profile.clone(),
             ..CaseOptions::default()
         },
+        strategy: strategy(&arguments.strategy)?,
         seeds: seeds(&arguments.seeds)?,
         shard: arguments.shard.parse().map_err(|error| format!("--shard {error}"))?,
         jobs,
@@ -124,6 +126,11 @@ fn options(arguments: &ExploreArguments) -> Result<ExploreOptions, String> {
 fn clients(clients: i64) -> Result<u8, String> {
     let known = u8::try_from(clients).ok().filter(|n| (1..=CLIENTS_MAX).contains(n));
     known.ok_or_else(|| format!("--clients is {clients}, expected 1 to {CLIENTS_MAX}"))
+}
+
+/// The strategy of this name.
+pub(super) fn strategy(name: &str) -> Result<Strategy, String> {
+    name.parse::<Strategy>().map_err(|error| error.to_string())
 }
 
 /// Reads `N` or `A..B`.
@@ -159,6 +166,9 @@ pub(super) fn print(summary: &Summary, seeds: &str, wall: Option<(f64, usize)>) 
         "scenario   {} in profile {} with guard {}, token {}, {} clients; seeds {seeds}",
         summary.scenario, chosen.profile, chosen.guard, chosen.token, chosen.clients
     ));
+    if summary.strategy != Strategy::default() {
+        out(format_args!("strategy   {}", summary.strategy));
+    }
     match wall {
         Some((wall_s, jobs)) => {
             let rate = |n: f64| if wall_s > 0.0 { n / wall_s } else { 0.0 };

@@ -137,6 +137,9 @@ struct ExploreArguments {
     /// Which faults are drawn: all, calm, gc, network, clocks, crash or lease.
     #[arg(long, default_value = "all", value_name = "NAME")]
     profile: String,
+    /// How the plans of faults are found: random, swarm or guided (guided probes each seed first).
+    #[arg(long, default_value = "swarm", value_name = "NAME")]
+    strategy: String,
     /// The storage's guard: unfenced, equal or monotonic.
     #[arg(long, default_value = "monotonic", value_name = "GUARD")]
     guard: String,
@@ -206,6 +209,12 @@ struct BugsArguments {
     /// How many seeds at most in the profile with all families of faults.
     #[arg(long, default_value_t = 1000, value_name = "N")]
     all_seeds: u64,
+    /// How the plans of faults are found: random, swarm or guided.
+    #[arg(long, default_value = "swarm", value_name = "NAME", conflicts_with = "compare")]
+    strategy: String,
+    /// Hunt with each strategy, and print one table of the median seeds to the first catch.
+    #[arg(long)]
+    compare: bool,
     /// After how many catches a hunt ends.
     #[arg(long, default_value_t = 20, value_name = "N")]
     enough: u64,

@@ -54,7 +54,10 @@ fn joined(files: &[PathBuf]) -> Result<Results, String> {
 fn again(summary: &Summary, seed: u64, replay: Option<&str>) -> Option<Failure> {
     let case = match replay {
         Some(token) => ReplayToken::decode(token).ok()?.case,
-        None => scenario::find(&summary.scenario).ok()?.case(Seed(seed), summary.options.clone()),
+        None => {
+            let scenario = scenario::find(&summary.scenario).ok()?;
+            summary.strategy.case(scenario, Seed(seed), summary.options.clone(), None)
+        }
     };
     Some(match run_and_judge(&case, None) {
         Ok(judged) => Failure::Judged(Box::new(judged)),

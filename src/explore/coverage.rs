@@ -5,7 +5,11 @@
 //! counts for that one, one that hits the owner of the lock for the owner, and one that hits a
 //! server for each client. What it leaves out: whether the fault then had an effect.
 
+mod stay;
+
 use std::collections::BTreeMap;
+
+pub(super) use stay::{Stay, stays, traffic_began_ns};
 
 use serde::{Deserialize, Serialize};
 

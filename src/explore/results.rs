@@ -279,6 +279,7 @@ fn differs(a: &Summary, b: &Summary) -> Option<&'static str> {
         ("token", a.options.token == b.options.token),
         ("the number of clients", a.options.clients == b.options.clients),
         ("one of the options", a.options == b.options),
+        ("the strategy", a.strategy == b.strategy),
         ("whose parts they are", a.own_parts == b.own_parts),
         ("whether there are faults", a.has_faults == b.has_faults),
     ];

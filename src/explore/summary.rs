@@ -7,7 +7,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{Coverage, LockPhase, Outcome};
+use super::{Coverage, LockPhase, Outcome, Strategy};
 use crate::{
     case::{Case, CaseOptions, ReplayToken},
     checker::{self, Checker, Classes, Idle, Property, Reached},
@@ -116,6 +116,9 @@ pub struct Summary {
     pub scenario: String,
     /// Guard, token, clients.
     pub options: CaseOptions,
+    /// How the plans were found.
+    #[serde(default)]
+    pub strategy: Strategy,
     /// Runs that ended, well or not.
     pub runs: u64,
     /// Simulated time of all runs.
@@ -167,6 +170,7 @@ impl Summary {
         Summary {
             scenario,
             options,
+            strategy: Strategy::default(),
             runs: 0,
             simulated: Duration::ZERO,
             requests: 0,

@@ -27,6 +27,7 @@ mod slow_link;
 mod tests;
 mod wall;
 
+pub use generate::SWARM_OFF_PERMILLE;
 pub(crate) use generate::{PlanShape, draw_faults, draw_plan};
 pub(crate) use injector::Injector;
 

@@ -33,7 +33,7 @@ use self::smaller::Floor;
 pub use self::tree::Tree;
 use crate::{
     case::{Case, CaseOptions},
-    fault::{PlanShape, draw_faults},
+    fault::{PlanShape, SWARM_OFF_PERMILLE, draw_faults},
     plan::{FAULTS_MAX, Plan},
     scenario::{self, CLIENTS_MAX, Scenario},
     seed::{Seed, Stream},
@@ -261,7 +261,8 @@ fn draw_plan(
     }
     let profile = scenario::find_profile(profile).map_err(|e| e.to_string())?;
     let count = stream.between(*faults.start() as u64, *faults.end() as u64);
-    let shape = PlanShape { clients, traffic: scenario.traffic, profile };
+    let off_permille = SWARM_OFF_PERMILLE;
+    let shape = PlanShape { clients, traffic: scenario.traffic, profile, off_permille };
     Ok(draw_faults(stream, &shape, count))
 }
 

@@ -5,13 +5,14 @@ use std::sync::atomic::AtomicBool;
 use super::*;
 use crate::{
     case::CaseOptions,
-    explore::{Demands, ExploreOptions, explore},
+    explore::{Demands, ExploreOptions, Strategy, explore},
 };
 
 fn explored(guard: &str, seeds: Range<u64>, shard: &str) -> Results {
     let options = ExploreOptions {
         scenario: "fenced-lock".into(),
         options: CaseOptions { guard: guard.into(), ..CaseOptions::default() },
+        strategy: Strategy::default(),
         seeds,
         shard: shard.parse().expect("a shard"),
         jobs: 2,
