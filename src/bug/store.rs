@@ -96,6 +96,8 @@ pub(crate) struct Last {
 struct PlainStore<P> {
     policy: P,
     memory: Memory,
+    /// Whether what comes is new, and not what the disk had: that has passed the fence before.
+    live: bool,
 }
 
 /// A maker of plain stores with this policy.
@@ -105,7 +107,11 @@ pub(crate) fn plain_store<P: StorePolicy>(
 ) -> MakeStorage {
     let site = site.clone();
     std::sync::Arc::new(move || {
-        Box::new(PlainStore { policy: policy(site.clone()), memory: Memory::default() })
+        Box::new(PlainStore {
+            policy: policy(site.clone()),
+            memory: Memory::default(),
+            live: false,
+        })
     })
 }
 
@@ -160,7 +166,7 @@ impl<P: StorePolicy> StateMachine for PlainStore<P> {
             Some(last.seq) == request.seq && asked == (request.op, &place(request), &request.val)
         });
         let (known, before) = self.memory.marks.get(&mark).copied().unwrap_or_default();
-        let fenced = self.policy.is_stale(token, known, before);
+        let fenced = self.policy.is_stale(token, known, before) && self.live;
         let again = self.policy.answers_again(request.op);
         // Each decision is asked for, whether or not it matters now: a bug counts how often.
         let (fences_first, keeps_order) = (self.policy.fences_first(), self.policy.keeps_order());
@@ -198,6 +204,7 @@ impl<P: StorePolicy> StateMachine for PlainStore<P> {
 
     fn recovered(&mut self) {
         self.policy.recovered(&mut self.memory);
+        self.live = true;
     }
 
     fn name(&self) -> String {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{Family, profile::Profile};
 use crate::{
     history::NodeName,
-    plan::{Fault, Plan},
+    plan::{Fault, FaultKind, Plan},
     seed::{Seed, Stream},
 };
 
@@ -74,7 +74,12 @@ pub(crate) fn draw_faults(stream: &mut Stream, shape: &PlanShape, count: u64) ->
     let mut faults: Vec<Fault> = (0..count)
         .map(|_| {
             let family = pick_weighted(stream, &families);
-            let kind = (family.draw)(stream, shape);
+            let kind = match (family.draw)(stream, shape) {
+                FaultKind::Kill { .. } if profile.storage_dies => {
+                    FaultKind::Kill { node: NodeName::Storage }
+                }
+                kind => kind,
+            };
             let start_ms = stream.between(300, traffic_ms.saturating_sub(500).max(300));
             let length_ms = stream.between(family.length_ms.0, family.length_ms.1);
             Fault { start_ms, length_ms, kind }

@@ -16,18 +16,28 @@ pub struct Profile {
     pub faults: (u64, u64),
     /// Whether each seed does without some of the families, so that the others get room.
     pub swarm: bool,
+    /// Whether what dies is always the storage.
+    pub storage_dies: bool,
     /// The families with their weights; none are all of the catalog with their own.
     families: &'static [(&'static str, u32)],
 }
 
 /// All profiles; the first is the default.
 pub static PROFILES: [Profile; 8] = [
-    Profile { name: "all", help: "every family", faults: (4, 11), swarm: true, families: &[] },
+    Profile {
+        name: "all",
+        help: "every family",
+        faults: (4, 11),
+        swarm: true,
+        storage_dies: false,
+        families: &[],
+    },
     Profile {
         name: "calm",
         help: "no faults at all: the control arm",
         faults: (0, 0),
         swarm: false,
+        storage_dies: false,
         families: &[],
     },
     Profile {
@@ -35,6 +45,7 @@ pub static PROFILES: [Profile; 8] = [
         help: "processes stop and go on: garbage collection, migration, a swapped-out machine",
         faults: (3, 9),
         swarm: true,
+        storage_dies: false,
         families: &[("pause", 4), ("suspend", 3), ("point-pause", 6)],
     },
     Profile {
@@ -42,6 +53,7 @@ pub static PROFILES: [Profile; 8] = [
         help: "links are cut, slow and lossy, connections break, requests and replies get lost",
         faults: (3, 9),
         swarm: true,
+        storage_dies: false,
         families: &[
             ("cut", 5),
             ("link-delay", 4),
@@ -57,6 +69,7 @@ pub static PROFILES: [Profile; 8] = [
         help: "clocks run fast, slow, off, to and fro, and stand still",
         faults: (3, 9),
         swarm: true,
+        storage_dies: false,
         families: &[
             ("clock-rate", 6),
             ("clock-offset", 1),
@@ -71,6 +84,7 @@ pub static PROFILES: [Profile; 8] = [
         help: "processes and machines die, disks are slow and fail",
         faults: (3, 9),
         swarm: true,
+        storage_dies: false,
         families: &[
             ("kill", 5),
             ("point-kill", 4),
@@ -82,23 +96,18 @@ pub static PROFILES: [Profile; 8] = [
     },
     Profile {
         name: "restart",
-        help: "processes stop while others die: what a restart forgets, a late one finds open",
-        faults: (8, 14),
+        help: "clients stop while the storage dies: what it forgets, a late one finds open",
+        faults: (12, 20),
         swarm: false,
-        families: &[
-            ("pause", 3),
-            ("suspend", 2),
-            ("point-pause", 8),
-            ("request", 2),
-            ("kill", 9),
-            ("point-kill", 3),
-        ],
+        storage_dies: true,
+        families: &[("pause", 3), ("suspend", 2), ("point-pause", 9), ("kill", 8)],
     },
     Profile {
         name: "lease",
         help: "leases and keys go before their time, etcd changes its leader and forgets the past",
         faults: (3, 9),
         swarm: true,
+        storage_dies: false,
         families: &[
             ("forced-revoke", 4),
             ("lost-renewals", 3),

@@ -12,7 +12,7 @@ pub(in crate::bug) const BUG: KnownBug = KnownBug {
     needs: Needs::Fault,
     profile: "restart",
     caught_by: "no-stale-write",
-    scenario: "slow-holders",
+    scenario: "fenced-lock",
     build_in: |system, site| {
         system.storage = plain_store(VolatileMark, site);
     },
