@@ -18,7 +18,7 @@ use crate::{
         quirk::Quirk,
         server::{CommitLog, MemberOptions, MemberState, serve},
     },
-    history::{Commit, LeaseEvent},
+    history::{Commit, LeaseChange, LeaseEvent},
     net::NetSim,
     time::{sim::ClockSim, sleep},
 };
@@ -53,8 +53,11 @@ impl Log {
         self.commits.lock().expect("no panic in a log").clone()
     }
 
+    /// What became of leases; promotions of the member, which are of no lease, are left out.
     pub(super) fn leases(&self) -> Vec<LeaseEvent> {
-        self.leases.lock().expect("no panic in a log").clone()
+        let mut leases = self.leases.lock().expect("no panic in a log").clone();
+        leases.retain(|event| !matches!(event.change, LeaseChange::Promoted { .. }));
+        leases
     }
 }
 
