@@ -136,6 +136,32 @@ async fn excludes_others() {
     assert_eq!((status, printed.as_str()), (Some(0), "inside\n"));
 }
 
+/// `--wait 0s` takes a lock that is free and does not wait for one that is not; a loser leaves no
+/// key.
+#[tokio::test]
+async fn waiting_for_no_time_takes_a_free_lock() {
+    let member = Member::start().await;
+    let free = ends(&mut lock(&member, &["--wait", "0s"], &["echo", "inside"])).await;
+    assert_eq!((free.0, free.1.as_str()), (Some(0), "inside\n"), "{}", free.2);
+    let session = member.session(10).await;
+    Mutex::new(&session, "job").lock().await.expect("nobody else");
+    let held = ends(&mut lock(&member, &["--wait", "0s"], &["echo", "inside"])).await;
+    assert_eq!((held.0, held.1.as_str()), (Some(75), ""));
+    assert!(held.2.contains("held by another"), "{}", held.2);
+    assert_eq!(member.queue("job/").await.len(), 1);
+}
+
+/// As for etcdctl, a variable that is set to nothing is not set.
+#[tokio::test]
+async fn empty_variables_count_as_not_set() {
+    let member = Member::start().await;
+    let names = ["CACERT", "CERT", "KEY", "USER", "PASSWORD", "DIAL_TIMEOUT", "ENDPOINTS"];
+    let variables = names.map(|name| (format!("ETCDCTL_{name}"), ""));
+    let (status, printed, said) =
+        ends(lock(&member, &[], &["echo", "inside"]).envs(variables)).await;
+    assert_eq!((status, printed.as_str()), (Some(0), "inside\n"), "{said}");
+}
+
 /// X03: etcd does not answer any more. The command is asked to end, and does not; it is killed
 /// before the lease can expire, counted from the last renewal, and the status says that the lock
 /// was lost.
