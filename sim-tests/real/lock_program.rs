@@ -191,6 +191,30 @@ async fn x03_stops_the_command_before_the_lease_can_expire() {
     assert!(asked_at[0] < last - 0.5, "asked {} s before the end", last - asked_at[0]);
 }
 
+/// The grace is for all that the command has started: a shell ends at once when it is asked to, and
+/// what it runs has its time nevertheless.
+#[tokio::test]
+async fn grace_is_for_the_whole_group() {
+    let member = Member::start().await;
+    let (ready, cleaned) = (scratch("group-ready"), scratch("group-cleaned"));
+    let worker = format!(
+        "trap 'sleep 0.5; date +%s.%N >>{}; exit' TERM; \
+         date +%s.%N >>{}; while :; do sleep 0.05; done",
+        cleaned.display(),
+        ready.display()
+    );
+    // The second command keeps the shell from becoming the first.
+    let command = ["sh", "-c", "sh -c \"$0\"; true", &worker];
+    let options = ["--ttl", "6s", "--grace", "2s"];
+    let child = lock(&member, &options, &command).spawn().expect("it can be run");
+    wait_for("the worker runs", || !times(&ready).is_empty()).await;
+    member.freeze();
+    let (status, _, said) = outcome(child).await;
+    member.thaw();
+    assert_eq!(status, Some(75), "{said}");
+    assert_eq!(times(&cleaned).len(), 1, "{said}");
+}
+
 /// A lease that is revoked from outside is gone: there is no grace to give.
 #[tokio::test]
 async fn revoked_lease_stops_the_command() {
@@ -203,7 +227,9 @@ async fn revoked_lease_stops_the_command() {
     member.another_client().await.lease_revoke(lease).await.expect("revoked");
     let (status, _, said) = outcome(child).await;
     assert_eq!(status, Some(75), "{said}");
-    // The next renewal, at a third of the TTL, learns it.
+    // The next renewal, at a third of the TTL, learns it. Without that the session would still end
+    // by its own clock, and hardly later.
+    assert!(said.contains("LeaseGone"), "{said}");
     assert!(revoked.elapsed() < 3 * SECOND, "{:?}", revoked.elapsed());
 }
 

@@ -99,6 +99,12 @@ impl Child {
         }
     }
 
+    /// Whether anybody is left in the command's group. Whoever was asked to end has the grace
+    /// for it, also when the command itself, a shell perhaps, has ended before.
+    fn is_left(&self) -> bool {
+        killpg(self.group, None).is_ok()
+    }
+
     /// Waits for the command's end, and sees to it that it ends in time. Its status as shells give
     /// it, and whether it was stopped.
     pub(super) async fn watch(
@@ -112,12 +118,18 @@ impl Child {
         let held = session.ttl() * deadline_permille / 1000;
         let mut watchdog = Watchdog::new(grace, held, ahead(start)?);
         let mut asked: Option<Instant> = None;
+        let mut ended: Option<ExitStatus> = None;
         let status = loop {
             tokio::select! {
                 biased;
-                status = self.process.wait() => break status?,
+                status = self.process.wait(), if ended.is_none() => ended = Some(status?),
                 signal = signals.next() => self.signal(signal),
                 () = sleep(LOOK) => {}
+            }
+            if let Some(status) = ended
+                && (asked.is_none() || !self.is_left())
+            {
+                break status;
             }
             let deadline = session.deadline().saturating_duration_since(start);
             let order = watchdog.order(start.elapsed(), ahead(start)?, deadline);
@@ -131,13 +143,12 @@ impl Child {
             if order == Order::Kill || overdue || session.is_done() {
                 asked.get_or_insert_with(Instant::now);
                 self.signal(Signal::SIGKILL);
+                if let Some(status) = ended {
+                    break status;
+                }
             }
         };
         drop(self.terminal.take());
-        if asked.is_some() {
-            // Whatever the command has left behind in its group.
-            self.signal(Signal::SIGKILL);
-        }
         Ok((shell_status(status), asked.is_some()))
     }
 }
