@@ -259,3 +259,35 @@ async fn signals_are_passed_on() {
     assert_eq!(outcome(holder).await.0, Some(9));
     assert!(member.queue("job/").await.is_empty());
 }
+
+/// Under `nohup` neither the program nor its command ends by a SIGHUP.
+#[tokio::test]
+async fn ignored_signals_stay_ignored() {
+    let member = Member::start().await;
+    let (ready, go) = (scratch("nohup-ready"), scratch("nohup-go"));
+    let script = format!(
+        "date +%s.%N >>{}; until [ -e {} ]; do sleep 0.05; done; exit 5",
+        ready.display(),
+        go.display()
+    );
+    let inner = lock(&member, &[], &["sh", "-c", &script]);
+    let mut outer = Command::new("sh");
+    outer
+        .args(["-c", "trap '' HUP; exec \"$@\"", "sh"])
+        .arg(inner.as_std().get_program())
+        .args(inner.as_std().get_args())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    let holder = outer.spawn().expect("it can be run");
+    wait_for("the command runs", || !times(&ready).is_empty()).await;
+    let id = holder.id().expect("it runs").to_string();
+    let sent = std::process::Command::new("kill").args(["-HUP", &id]).status();
+    assert!(sent.expect("kill can be run").success());
+    // Had it been passed on, the command would be gone before its next look for the file.
+    sleep(SECOND / 2).await;
+    fs::write(&go, "").expect("written");
+    let (status, _, said) = outcome(holder).await;
+    assert_eq!(status, Some(5), "{said}");
+}

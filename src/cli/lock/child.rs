@@ -46,10 +46,16 @@ const PASSED_ON: [Signal; 7] = [
 pub(super) struct Signals(mpsc::UnboundedReceiver<Signal>);
 
 impl Signals {
-    /// Takes the signals over from the system's defaults.
+    /// Takes the signals over from the system's defaults. One that is ignored stays ignored, here
+    /// and by the command: whoever started this program (`nohup`, a shell in the background) wants
+    /// it so.
     pub(super) fn new() -> io::Result<Self> {
         let (sender, receiver) = mpsc::unbounded_channel();
+        let ignored = ignored();
         for kind in PASSED_ON {
+            if ignored >> (kind as i32 - 1) & 1 == 1 {
+                continue;
+            }
             let mut incoming = signal(SignalKind::from_raw(kind as i32))?;
             let sender = sender.clone();
             tokio::spawn(async move {
@@ -66,6 +72,13 @@ impl Signals {
             None => std::future::pending().await,
         }
     }
+}
+
+/// The signals that are ignored, one a bit, where the system tells; to ask for one is unsafe code.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let bits = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    bits.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// The running command.
