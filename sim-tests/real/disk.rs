@@ -103,7 +103,9 @@ async fn a_restart_finds_what_was_answered() {
     }
     let counters = storage.service.counters();
     assert_eq!(counters.get(Count::Admitted), 640);
-    assert!(counters.get(Count::Syncs) <= 640 && counters.get(Count::Snapshots) > 0);
+    // A sync for each write would be 640.
+    let syncs = counters.get(Count::Syncs);
+    assert!(syncs <= 320 && counters.get(Count::Snapshots) > 0, "{syncs} syncs");
     assert!(Directory::open(&directory.0).is_err(), "two processes in one directory");
     storage.stop().await;
 

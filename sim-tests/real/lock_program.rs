@@ -136,6 +136,32 @@ async fn excludes_others() {
     assert_eq!((status, printed.as_str()), (Some(0), "inside\n"));
 }
 
+/// `--wait 0s` takes a lock that is free and does not wait for one that is not; a loser leaves no
+/// key.
+#[tokio::test]
+async fn waiting_for_no_time_takes_a_free_lock() {
+    let member = Member::start().await;
+    let free = ends(&mut lock(&member, &["--wait", "0s"], &["echo", "inside"])).await;
+    assert_eq!((free.0, free.1.as_str()), (Some(0), "inside\n"), "{}", free.2);
+    let session = member.session(10).await;
+    Mutex::new(&session, "job").lock().await.expect("nobody else");
+    let held = ends(&mut lock(&member, &["--wait", "0s"], &["echo", "inside"])).await;
+    assert_eq!((held.0, held.1.as_str()), (Some(75), ""));
+    assert!(held.2.contains("held by another"), "{}", held.2);
+    assert_eq!(member.queue("job/").await.len(), 1);
+}
+
+/// As for etcdctl, a variable that is set to nothing is not set.
+#[tokio::test]
+async fn empty_variables_count_as_not_set() {
+    let member = Member::start().await;
+    let names = ["CACERT", "CERT", "KEY", "USER", "PASSWORD", "DIAL_TIMEOUT", "ENDPOINTS"];
+    let variables = names.map(|name| (format!("ETCDCTL_{name}"), ""));
+    let (status, printed, said) =
+        ends(lock(&member, &[], &["echo", "inside"]).envs(variables)).await;
+    assert_eq!((status, printed.as_str()), (Some(0), "inside\n"), "{said}");
+}
+
 /// X03: etcd does not answer any more. The command is asked to end, and does not; it is killed
 /// before the lease can expire, counted from the last renewal, and the status says that the lock
 /// was lost.
@@ -165,6 +191,30 @@ async fn x03_stops_the_command_before_the_lease_can_expire() {
     assert!(asked_at[0] < last - 0.5, "asked {} s before the end", last - asked_at[0]);
 }
 
+/// The grace is for all that the command has started: a shell ends at once when it is asked to, and
+/// what it runs has its time nevertheless.
+#[tokio::test]
+async fn grace_is_for_the_whole_group() {
+    let member = Member::start().await;
+    let (ready, cleaned) = (scratch("group-ready"), scratch("group-cleaned"));
+    let worker = format!(
+        "trap 'sleep 0.5; date +%s.%N >>{}; exit' TERM; \
+         date +%s.%N >>{}; while :; do sleep 0.05; done",
+        cleaned.display(),
+        ready.display()
+    );
+    // The second command keeps the shell from becoming the first.
+    let command = ["sh", "-c", "sh -c \"$0\"; true", &worker];
+    let options = ["--ttl", "6s", "--grace", "2s"];
+    let child = lock(&member, &options, &command).spawn().expect("it can be run");
+    wait_for("the worker runs", || !times(&ready).is_empty()).await;
+    member.freeze();
+    let (status, _, said) = outcome(child).await;
+    member.thaw();
+    assert_eq!(status, Some(75), "{said}");
+    assert_eq!(times(&cleaned).len(), 1, "{said}");
+}
+
 /// A lease that is revoked from outside is gone: there is no grace to give.
 #[tokio::test]
 async fn revoked_lease_stops_the_command() {
@@ -177,7 +227,9 @@ async fn revoked_lease_stops_the_command() {
     member.another_client().await.lease_revoke(lease).await.expect("revoked");
     let (status, _, said) = outcome(child).await;
     assert_eq!(status, Some(75), "{said}");
-    // The next renewal, at a third of the TTL, learns it.
+    // The next renewal, at a third of the TTL, learns it. Without that the session would still end
+    // by its own clock, and hardly later.
+    assert!(said.contains("LeaseGone"), "{said}");
     assert!(revoked.elapsed() < 3 * SECOND, "{:?}", revoked.elapsed());
 }
 
@@ -206,4 +258,36 @@ async fn signals_are_passed_on() {
     terminate(&holder);
     assert_eq!(outcome(holder).await.0, Some(9));
     assert!(member.queue("job/").await.is_empty());
+}
+
+/// Under `nohup` neither the program nor its command ends by a SIGHUP.
+#[tokio::test]
+async fn ignored_signals_stay_ignored() {
+    let member = Member::start().await;
+    let (ready, go) = (scratch("nohup-ready"), scratch("nohup-go"));
+    let script = format!(
+        "date +%s.%N >>{}; until [ -e {} ]; do sleep 0.05; done; exit 5",
+        ready.display(),
+        go.display()
+    );
+    let inner = lock(&member, &[], &["sh", "-c", &script]);
+    let mut outer = Command::new("sh");
+    outer
+        .args(["-c", "trap '' HUP; exec \"$@\"", "sh"])
+        .arg(inner.as_std().get_program())
+        .args(inner.as_std().get_args())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    let holder = outer.spawn().expect("it can be run");
+    wait_for("the command runs", || !times(&ready).is_empty()).await;
+    let id = holder.id().expect("it runs").to_string();
+    let sent = std::process::Command::new("kill").args(["-HUP", &id]).status();
+    assert!(sent.expect("kill can be run").success());
+    // Had it been passed on, the command would be gone before its next look for the file.
+    sleep(SECOND / 2).await;
+    fs::write(&go, "").expect("written");
+    let (status, _, said) = outcome(holder).await;
+    assert_eq!(status, Some(5), "{said}");
 }

@@ -48,7 +48,7 @@ pub(super) struct LockArguments {
     /// The time from SIGTERM to SIGKILL; at most two fifths of the TTL [default: a third of it].
     #[arg(long, value_name = "SPAN", value_parser = duration::parse)]
     grace: Option<Duration>,
-    /// How long to wait for the lock [default: for ever].
+    /// How long to wait for the lock; 0s: take it only if it is free [default: for ever].
     #[arg(long, value_name = "SPAN", value_parser = duration::parse)]
     wait: Option<Duration>,
     #[command(flatten)]
@@ -148,13 +148,20 @@ async fn open(arguments: &LockArguments) -> Result<Session, Failure> {
 
 async fn acquire(arguments: &LockArguments, mutex: &Mutex) -> Result<FencingToken, Failure> {
     let name = &arguments.name;
+    let limit = arguments.etcd.request_timeout();
     let outcome = match arguments.wait {
         None => mutex.lock().await,
+        // A deadline of now would leave no time to take even a lock that is free.
+        Some(Duration::ZERO) => match timeout(limit, mutex.try_lock()).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(LockError::TimedOut(limit)),
+        },
         Some(wait) => mutex.lock_for(wait).await,
     };
     outcome.map_err(|error| match error {
-        LockError::TimedOut(_) => {
-            let wait = arguments.wait.unwrap_or_default();
+        LockError::Locked => Failure(LOST, format!("lock {name:?} is held by another")),
+        LockError::TimedOut(limit) => {
+            let wait = arguments.wait.filter(|wait| !wait.is_zero()).unwrap_or(limit);
             Failure(LOST, format!("lock {name:?} not acquired within {wait:?}"))
         }
         LockError::SessionExpired => {

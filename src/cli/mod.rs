@@ -42,7 +42,9 @@ mod worker;
 
 use std::{ffi::OsString, process::ExitCode};
 
-use clap::{Parser, Subcommand, error::ErrorKind};
+use clap::{
+    Arg, CommandFactory, FromArgMatches, Parser, Subcommand, builder::Resettable, error::ErrorKind,
+};
 
 /// The request could not be understood.
 const USAGE: u8 = 2;
@@ -243,7 +245,7 @@ pub fn main() -> ExitCode {
 
 /// Runs the program with these arguments; the result is its exit status.
 fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    match Arguments::try_parse_from(arguments) {
+    match parse(arguments) {
         Ok(arguments) => dispatch(arguments.command),
         Err(error) if !error.use_stderr() => {
             out(format_args!("{}", error.to_string().trim_end()));
@@ -260,6 +262,21 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             usage(format_args!("{}", words.join(" ").trim_start_matches("error: ")))
         }
     }
+}
+
+/// Reads the arguments, and the variables that stand in for them.
+fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
+    let mut command =
+        Arguments::command().mut_subcommands(|subcommand| subcommand.mut_args(without_empty));
+    let mut matches = command.try_get_matches_from_mut(arguments)?;
+    Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// A variable that is set to nothing counts as not set, as etcdctl has it (`SetPflagsFromEnv` of
+/// its `pkg/flags`).
+fn without_empty(argument: Arg) -> Arg {
+    let empty = |name| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    if argument.get_env().is_some_and(empty) { argument.env(Resettable::Reset) } else { argument }
 }
 
 #[cfg(madsim)]

@@ -46,10 +46,16 @@ const PASSED_ON: [Signal; 7] = [
 pub(super) struct Signals(mpsc::UnboundedReceiver<Signal>);
 
 impl Signals {
-    /// Takes the signals over from the system's defaults.
+    /// Takes the signals over from the system's defaults. One that is ignored stays ignored, here
+    /// and by the command: whoever started this program (`nohup`, a shell in the background) wants
+    /// it so.
     pub(super) fn new() -> io::Result<Self> {
         let (sender, receiver) = mpsc::unbounded_channel();
+        let ignored = ignored();
         for kind in PASSED_ON {
+            if ignored >> (kind as i32 - 1) & 1 == 1 {
+                continue;
+            }
             let mut incoming = signal(SignalKind::from_raw(kind as i32))?;
             let sender = sender.clone();
             tokio::spawn(async move {
@@ -66,6 +72,13 @@ impl Signals {
             None => std::future::pending().await,
         }
     }
+}
+
+/// The signals that are ignored, one a bit, where the system tells; to ask for one is unsafe code.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let bits = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    bits.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// The running command.
@@ -99,6 +112,12 @@ impl Child {
         }
     }
 
+    /// Whether anybody is left in the command's group. Whoever was asked to end has the grace
+    /// for it, also when the command itself, a shell perhaps, has ended before.
+    fn is_left(&self) -> bool {
+        killpg(self.group, None).is_ok()
+    }
+
     /// Waits for the command's end, and sees to it that it ends in time. Its status as shells give
     /// it, and whether it was stopped.
     pub(super) async fn watch(
@@ -112,12 +131,18 @@ impl Child {
         let held = session.ttl() * deadline_permille / 1000;
         let mut watchdog = Watchdog::new(grace, held, ahead(start)?);
         let mut asked: Option<Instant> = None;
+        let mut ended: Option<ExitStatus> = None;
         let status = loop {
             tokio::select! {
                 biased;
-                status = self.process.wait() => break status?,
+                status = self.process.wait(), if ended.is_none() => ended = Some(status?),
                 signal = signals.next() => self.signal(signal),
                 () = sleep(LOOK) => {}
+            }
+            if let Some(status) = ended
+                && (asked.is_none() || !self.is_left())
+            {
+                break status;
             }
             let deadline = session.deadline().saturating_duration_since(start);
             let order = watchdog.order(start.elapsed(), ahead(start)?, deadline);
@@ -131,13 +156,12 @@ impl Child {
             if order == Order::Kill || overdue || session.is_done() {
                 asked.get_or_insert_with(Instant::now);
                 self.signal(Signal::SIGKILL);
+                if let Some(status) = ended {
+                    break status;
+                }
             }
         };
         drop(self.terminal.take());
-        if asked.is_some() {
-            // Whatever the command has left behind in its group.
-            self.signal(Signal::SIGKILL);
-        }
         Ok((shell_status(status), asked.is_some()))
     }
 }
