@@ -12,14 +12,16 @@ fn the_example_catches_its_lock() {
     assert_eq!(format!("{:?}", example::main()), format!("{:?}", std::process::ExitCode::SUCCESS));
 }
 
-/// It is caught for what its head says and for nothing else: it believes in a lease that it has not
+/// It is caught for what its head says, and not at the storage: it believes in a lease that it has not
 /// renewed in time. What it grants is right, and the fence keeps its late writes out.
 #[test]
 fn it_is_caught_because_it_believes_for_too_long() {
     let check = Check::new().lock::<example::Hopeful>();
     let summary = check.seeds(0..100).assert_violates("session-honesty");
     let caught: Vec<_> = summary.caught.keys().map(String::as_str).collect();
-    assert_eq!(caught, ["session-honesty"]);
+    // Now and then such a belief ends only when the lease is long gone: the session did not live.
+    let told = |checker: &&str| ["session-honesty", "session-survival"].contains(checker);
+    assert!(caught.contains(&"session-honesty") && caught.iter().all(told), "{caught:?}");
 }
 
 /// Without faults nothing is wrong with it: the mistake shows only when renewals stay away.

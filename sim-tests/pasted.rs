@@ -17,7 +17,7 @@ fn the_pasted_test_is_what_is_printed() {
 }
 
 // --- pasted
-/// no-stale-write: stale-accepted: pause client-1 at client.before_write (passage 1) for 4.000 s,
+/// no-stale-write: stale-accepted: pause client-1 at client.before_write (passage 1) for 9.990 s,
 /// from 1.000 s (seed 1, 2 clients).
 #[test]
 fn no_stale_write_stale_accepted_seed_1() {
@@ -35,7 +35,7 @@ fn no_stale_write_stale_accepted_seed_1() {
     "token": "revision"
   },
   "plan": {"faults": [
-    {"start_ms":1000,"length_ms":4000,
+    {"start_ms":1000,"length_ms":9990,
      "kind":{"point_pause":{"node":"client-1","point":"client.before_write","occurrence":1}}}
   ]}
 }"#,

@@ -163,6 +163,30 @@ impl Shot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{bug, case::CaseOptions, judge::RunClass};
+
+    /// The parts that bugs are built into hold without them, under every family of faults: else a
+    /// catch would prove nothing.
+    #[test]
+    fn the_right_parts_pass() {
+        for (part, change) in bug::right_parts() {
+            for seed in (0..60).map(Seed) {
+                let case = scenario::CATALOG[0].case(seed, CaseOptions::default());
+                let judged = run_and_judge(&case, Some(&change)).expect("a run");
+                let (class, why) = (judged.class(), judged.worst());
+                assert_eq!(class, RunClass::Pass, "{part}, seed {seed}: {why:?}");
+            }
+        }
+    }
+
+    /// Each bug names a scenario and a profile that there are.
+    #[test]
+    fn rows_can_be_hunted() {
+        for row in bug::CATALOG {
+            assert!(scenario::find(row.scenario()).is_ok(), "{row:?}");
+            assert!(scenario::find_profile(row.profile).is_ok(), "{row:?}");
+        }
+    }
 
     /// Caught at places 3 and 9 of 10: from each start the way to the next catch.
     #[test]

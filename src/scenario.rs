@@ -60,7 +60,7 @@ pub static CATALOG: [Scenario; 4] = [
     },
     Scenario {
         name: "slow-holders",
-        help: "as fenced-lock, with holders that think for long between their first read and a write",
+        help: "as fenced-lock, with holders that think long between first read and write",
         traffic: Duration::from_secs(24),
         latency: LATENCY,
         control: false,
@@ -270,7 +270,8 @@ mod tests {
         let mut bad = good.clone();
         bad.scenario = "fenced".into();
         let error = resolve(&bad).err().map(|error| error.to_string());
-        let expected = "unknown scenario \"fenced\": choose one of fenced-lock, fenced-leader, slow-holders, calm";
+        let expected = "unknown scenario \"fenced\": choose one of fenced-lock, fenced-leader, \
+                        slow-holders, calm";
         assert_eq!(error.as_deref(), Some(expected));
         let mut bad = good.clone();
         bad.options.guard = "strict".into();

@@ -87,7 +87,7 @@ fn only_own_files_are_overwritten() {
     let history = "sim-tests/histories/no-stale-write/stale-read-admitted.bad.jsonl";
     let check = || leasehold(&["check", history, "--report", &dir]);
     assert_eq!(check().status.code(), Some(1));
-    assert_eq!(folder.names(), ["no-stale-write.html"]);
+    assert_eq!(folder.names(), ["index.html", "linearizability.html", "no-stale-write.html"]);
     let html = folder.text("no-stale-write.html");
     assert!(html.contains(&format!("<code>leasehold check {history}</code>")));
     assert_eq!(check().status.code(), Some(1), "a page of its own is written anew");

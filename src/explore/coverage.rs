@@ -149,6 +149,8 @@ struct Client {
     writes: Option<OpId>,
     believes: bool,
     checked: bool,
+    /// When it was given the lock: what it asks its session at that instant is no check of a write.
+    given_ns: Option<u64>,
 }
 
 impl World {
@@ -219,12 +221,18 @@ impl World {
                 {
                     self.leases.insert(*lease, node);
                 }
+                if matches!(outcome, Outcome::Ok(Reply::Acquired { .. })) {
+                    client.given_ns = Some(at_ns);
+                }
                 client.told(*op, outcome);
             }
             EventKind::LossNoticed { .. } => {
                 self.clients.entry(node).or_default().believes = false;
             }
-            EventKind::Held { held, .. } => self.clients.entry(node).or_default().checked = *held,
+            EventKind::Held { held, .. } => {
+                let client = self.clients.entry(node).or_default();
+                client.checked = *held && client.given_ns != Some(at_ns);
+            }
             _ => {}
         }
     }

@@ -1,5 +1,5 @@
-//! The guard of etcd's own demonstration: a write must carry the very version that is stored with the
-//! key, so after the first holder nobody can write.
+//! The guard of etcd's own demonstration: a write must carry the very version that is stored with
+//! the key, so after the first holder nobody can write.
 
 use std::sync::Arc;
 

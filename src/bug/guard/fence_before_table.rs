@@ -1,4 +1,5 @@
-//! The answer to a write that was done is lost, a newer holder enters, and the resend is told "stale".
+//! The answer to a write that was done is lost, a newer holder enters, and the resend is told
+//! "stale".
 
 use crate::bug::{
     KnownBug, Needs, Site,

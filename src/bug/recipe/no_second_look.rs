@@ -9,7 +9,7 @@ pub(in crate::bug) const BUG: KnownBug = KnownBug {
     name: "no-second-look",
     help: "a waiter takes the end of its watch for its turn",
     source: "https://github.com/etcd-io/etcd/issues/11456",
-    needs: Needs::Fault,
+    needs: Needs::Latency,
     profile: "crash",
     caught_by: "grant-validity",
     scenario: "fenced-lock",

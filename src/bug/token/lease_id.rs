@@ -1,5 +1,5 @@
-//! What etcd's demonstration sends. Lease ids are made of a member's id and a clock, at the opening of
-//! the session and not at the acquisition.
+//! What etcd's demonstration sends. Lease ids are made of a member's id and a clock, at the opening
+//! of the session and not at the acquisition.
 
 use crate::bug::{
     KnownBug, Needs, Site,

@@ -120,8 +120,8 @@ impl NetSim {
         link.delay = link.delay.saturating_sub(delay);
     }
 
-    /// Whether messages get from `src` to `dst`, and how much longer than usual they take. On a slow
-    /// way that is told for one behind a usual burst.
+    /// Whether messages get from `src` to `dst`, and how much longer than usual they take. On a
+    /// slow way that is told for one behind a usual burst.
     pub(crate) fn link_state(&self, src: NodeId, dst: NodeId) -> (bool, Duration) {
         const BURST: u32 = 8;
         let inner = self.lock();
