@@ -12,7 +12,8 @@ fn the_example_catches_its_lock() {
     assert_eq!(format!("{:?}", example::main()), format!("{:?}", std::process::ExitCode::SUCCESS));
 }
 
-/// It is caught for what its head says, and not at the storage: it believes in a lease that it has not
+/// It is caught for what its head says, and not at the storage: it believes in a lease that it has
+/// not
 /// renewed in time. What it grants is right, and the fence keeps its late writes out.
 #[test]
 fn it_is_caught_because_it_believes_for_too_long() {

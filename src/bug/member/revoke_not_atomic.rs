@@ -9,7 +9,7 @@ pub(in crate::bug) const BUG: KnownBug = KnownBug {
     name: "revoke-not-atomic",
     help: "etcd deletes the keys of a lease in several revisions",
     source: Quirk::RevokeNotAtomic.source(),
-    needs: Needs::Fault,
+    needs: Needs::Latency,
     profile: "gc",
     caught_by: "lease-atomicity",
     scenario: "fenced-lock",

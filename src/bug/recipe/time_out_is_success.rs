@@ -9,7 +9,7 @@ pub(in crate::bug) const BUG: KnownBug = KnownBug {
     name: "time-out-is-success",
     help: "an acquire that ran out of time says that it was acquired",
     source: "derived: the result of a timed wait is not looked at",
-    needs: Needs::Fault,
+    needs: Needs::Latency,
     profile: "gc",
     caught_by: "grant-validity",
     scenario: "fenced-lock",
