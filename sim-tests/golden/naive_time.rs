@@ -119,6 +119,18 @@ fn wanted(history: &History, lease: i64, seq: u64) -> Option<NodeName> {
     })
 }
 
+/// Whether the client's clock ran at true rate from one moment to another, as far as is known.
+fn kept_time(history: &History, client: NodeName, from_ns: u64, to_ns: u64) -> bool {
+    let rates = history.events.iter().enumerate().filter_map(|(at, event)| match event.kind {
+        EventKind::Rate { permille } if event.node == client => Some((at, event.at_ns, permille)),
+        _ => None,
+    });
+    let rates: Vec<_> = rates.collect();
+    let before = rates.iter().rfind(|(_, at_ns, _)| *at_ns <= from_ns);
+    let within = rates.iter().filter(|(_, at_ns, _)| from_ns < *at_ns && *at_ns < to_ns);
+    before.into_iter().chain(within).all(|(_, _, permille)| *permille == 1000)
+}
+
 /// How many expiries can be judged, and whether one should not have been.
 pub fn session_survival(history: &History) -> (u64, bool) {
     let (mut judged, mut expired) = (0, false);
@@ -167,6 +179,7 @@ pub fn session_survival(history: &History) -> (u64, bool) {
                 alive + 12 * part >= span.0
                     && alive + 15 * part + 300_000_000 <= span.1
                     && last + 9 * part + 300_000_000 < span.1
+                    && kept_time(history, client, *alive, span.1)
             })
         });
     }

@@ -63,6 +63,16 @@ impl Course {
         self.state(node, at_ns)?.permille
     }
 
+    /// Whether nothing is known of the node's clock having run at another rate than true time in
+    /// this stretch.
+    pub fn kept_time(&self, node: NodeName, span: Span) -> bool {
+        let states = self.nodes.get(&node).map(Vec::as_slice).unwrap_or_default();
+        let began = states.partition_point(|state| state.from_ns <= span.from_ns);
+        let states = states[began.saturating_sub(1)..].iter();
+        let mut within = states.take_while(|state| state.from_ns < span.to_ns);
+        within.all(|state| state.permille.is_none_or(|permille| permille == 1000))
+    }
+
     /// How much of the last `span_ns` on the node's own clock before `end_ns` it ran; none if the
     /// rate of its clock is not known of all that time.
     pub fn ran(&self, node: NodeName, end_ns: u64, span_ns: u64) -> Option<u64> {

@@ -135,9 +135,9 @@ impl Pass {
         // From before the grant, so that its own answer may count as sure.
         let from_ns = times[0].1.saturating_sub(2 * SENT_NS);
         let quiet = course.quiet(client, member, Span { from_ns, to_ns: event.at_ns });
-        let Some(span) = missed(&quiet, *ttl_ns, times).filter(|_| self.violation.is_none()) else {
-            return;
-        };
+        let kept_time = |from_ns, to_ns| course.kept_time(client, Span { from_ns, to_ns });
+        let missed = missed(&quiet, *ttl_ns, times, &kept_time);
+        let Some(span) = missed.filter(|_| self.violation.is_none()) else { return };
         let last = times[times.len() - 1];
         let message = format!(
             "the time of lease {lease:x} of {client} was over, although the way to etcd was open \
@@ -149,8 +149,14 @@ impl Pass {
     }
 }
 
-/// The quiet stretch in which a session that was alive should have renewed, and did not.
-fn missed(quiet: &[Span], ttl_ns: u64, processed: &[(u64, u64)]) -> Option<Span> {
+/// The quiet stretch in which a session that was alive should have renewed, and did not. Its client
+/// must have kept time since: one that was suspended does not know how late it is.
+fn missed(
+    quiet: &[Span],
+    ttl_ns: u64,
+    processed: &[(u64, u64)],
+    kept_time: &dyn Fn(u64, u64) -> bool,
+) -> Option<Span> {
     let last_ns = processed.last()?.1;
     let parts = |parts: u64| ttl_ns / 24 * parts;
     quiet.iter().copied().find(|span| {
@@ -164,6 +170,6 @@ fn missed(quiet: &[Span], ttl_ns: u64, processed: &[(u64, u64)]) -> Option<Span>
         let in_time = alive_ns + parts(12) >= span.from_ns;
         let long_enough = alive_ns + parts(15) + ROUND_TRIP_NS <= span.to_ns;
         let went_on = last_ns + parts(9) + ROUND_TRIP_NS >= span.to_ns;
-        in_time && long_enough && !went_on
+        in_time && long_enough && !went_on && kept_time(alive_ns, span.to_ns)
     })
 }
