@@ -169,6 +169,7 @@ fn process(
         linger: Duration::ZERO,
         holdings: case.options.holdings,
         thinkers: workload.thinkers,
+        announces: true,
         ids: ids.clone(),
         witness: Arc::new(Recording(cluster.recorder().clone())),
     }

@@ -177,6 +177,7 @@ fn process(
         linger: Duration::ZERO,
         holdings: 0,
         thinkers: 0,
+        announces: false,
         ids,
         witness,
     }

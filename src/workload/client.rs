@@ -86,6 +86,9 @@ pub(crate) struct Process {
     pub(crate) holdings: u32,
     /// How many of a thousand of its holdings think for a while after they have entered.
     pub(crate) thinkers: u32,
+    /// Whether each of its sessions puts a second key under its lease. The watch that keeps the
+    /// record of a real run sees the lock's queue only, and wants every revision.
+    pub(crate) announces: bool,
     /// Names for what it does.
     pub(crate) ids: Arc<Ids>,
     /// Who writes down what it does.

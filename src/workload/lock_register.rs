@@ -63,7 +63,9 @@ async fn run(mut process: Process) {
         }
         let Some(client) = connect(&mut process).await else { continue };
         let Some(mut lock) = open_session(&mut process, client.clone()).await else { continue };
-        announce(&process, client, lock.lease()).await;
+        if process.announces {
+            announce(&process, client, lock.lease()).await;
+        }
         let holdings = process.stream.between(1, 4);
         for _ in 0..holdings {
             if process.is_stopped() || !lock.is_live() || left == 0 {
