@@ -71,7 +71,7 @@ impl std::fmt::Debug for KnownBug {
 
 /// No known bug has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown bug {name:?}: `leasehold bugs` lists them")]
+#[error("unknown bug {name:?}: `leasehold bugs --list` tells which there are")]
 pub struct UnknownBug {
     name: String,
 }

@@ -28,9 +28,11 @@
 //! | [`contrib`] | contrib/lock's client program | `concurrency`, `storage` |
 //! | `cluster` | the simulated nodes and the hands on them | all above |
 //! | [`fault`] `workload` [`checker`] | what harms, works, judges | `cluster`; `history` |
+//! | [`bug`] | known bugs: wrong variants of the parts | `system` |
 //! | [`scenario`] [`runner`] [`judge`] | bundles; one run; its verdict | all above |
 //! | [`explore`] [`shrink`] | many runs; the smallest that shows it | all above |
 //! | [`corpus`] [`report`] | cases to keep; a timeline | all above |
+//! | [`hunt`] | how many seeds catch a known bug | `bug`, `explore` |
 //! | [`testing`] `cli` | `#[test]`s; the program | all above |
 //!
 //! # Invariants

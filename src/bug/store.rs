@@ -32,11 +32,6 @@ pub(crate) trait StorePolicy: Send + Sync + 'static {
         true
     }
 
-    /// The mark after a request with this token was refused.
-    fn mark_after_refusal(&self, mark: i64, _token: i64) -> i64 {
-        mark
-    }
-
     /// Whether a refused write is done all the same.
     fn does_refused_write(&self) -> bool {
         false
@@ -178,8 +173,6 @@ impl<P: StorePolicy> StateMachine for PlainStore<P> {
         let late = last.is_some_and(|last| request.seq.is_some_and(|seq| seq < last.seq));
         let does_refused_write = self.policy.does_refused_write();
         if fenced {
-            self.memory.marks.entry(mark).or_default().0 =
-                self.policy.mark_after_refusal(known, token);
             let mut refused = Applied::refused(format!("stale token {token}, the mark is {known}"));
             if request.op == OpKind::Write && does_refused_write {
                 self.memory.values.insert(place(request), request.val.clone());
