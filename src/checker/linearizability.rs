@@ -4,7 +4,7 @@
 //! row must be what the state before it demands, and each operation's outcome what became of its
 //! rows. Over a restart of the storage nothing is taken for granted: what the new life must still
 //! know is for [`durability`](super::durability). Without an apply log some order is looked for,
-//! with a budget of steps ([`search`](super::search)).
+//! with a budget of steps ([`search`]).
 
 use super::{
     Checker, Finding, Verdict, Violation,
