@@ -136,7 +136,7 @@ struct ExploreArguments {
     /// fenced-lock, fenced-leader, slow-holders or calm.
     #[arg(long, default_value = "fenced-lock", value_name = "NAME")]
     scenario: String,
-    /// Which faults are drawn: all, calm, gc, network, clocks, crash or lease.
+    /// Which faults are drawn: all, calm, gc, network, clocks, crash, restart or lease.
     #[arg(long, default_value = "all", value_name = "NAME")]
     profile: String,
     /// How the plans of faults are found: random, swarm or guided (guided probes each seed first).
@@ -151,6 +151,13 @@ struct ExploreArguments {
     /// How many clients contend.
     #[arg(long, default_value_t = 3, value_name = "N", allow_hyphen_values = true)]
     clients: i64,
+    /// The lifetime of the leases that clients ask for, in seconds [default: each session draws its
+    /// own].
+    #[arg(long, value_name = "SECONDS", allow_hyphen_values = true)]
+    ttl: Option<i64>,
+    /// How many of 1,000 holdings only read.
+    #[arg(long, default_value_t = 0, value_name = "N", allow_hyphen_values = true)]
+    readers: i64,
     /// Print in which phase of a lock's life the faults of each family began.
     #[arg(long)]
     coverage: bool,
