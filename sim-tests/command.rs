@@ -179,6 +179,20 @@ fn strategies_are_compared_in_one_table() {
     assert!(table.lines().all(|line| line.matches('|').count() == 9), "{table}");
 }
 
+/// The first catch of a bug is shrunk on demand, and how small it became is said.
+#[test]
+fn the_catch_of_a_bug_is_shrunk() {
+    let few = ["--seeds", "3", "--all-seeds", "3", "--enough", "1", "--shrink"];
+    let output = leasehold(&[&["bugs", "strictly-above"], &few[..]].concat());
+    let lines = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{lines}");
+    let mut smallest = lines.lines().filter(|line| line.contains("smallest"));
+    let case = smallest.next().expect("the case");
+    assert!(case.contains("smallest: no fault at all (seed 0, 1 client"), "{case}");
+    let sum = smallest.next().expect("the medians");
+    assert!(sum.starts_with("smallest   median of 1 catches: 0 faults (most 0), "), "{sum}");
+}
+
 /// A guided exploration says so, and gives the same runs with any number of jobs.
 #[test]
 fn a_guided_exploration_does_not_depend_on_jobs() {

@@ -224,6 +224,10 @@ struct BugsArguments {
     /// Hunt with each strategy, and print one table of the median seeds to the first catch.
     #[arg(long)]
     compare: bool,
+    /// Look for the smallest case of each bug's first catch too; the median is to have three faults
+    /// or fewer.
+    #[arg(long, conflicts_with = "compare")]
+    shrink: bool,
     /// After how many catches a hunt ends.
     #[arg(long, default_value_t = 20, value_name = "N")]
     enough: u64,

@@ -28,7 +28,12 @@ pub(super) fn of_outcome(outcome: Outcome, run: &dyn Fn(&Case) -> Outcome) -> Op
     Some(of_symptom(outcome, &symptom, run))
 }
 
-fn of_symptom(outcome: Outcome, symptom: &Symptom, run: &dyn Fn(&Case) -> Outcome) -> Shrunk {
+/// The smallest case that shows this.
+pub(super) fn of_symptom(
+    outcome: Outcome,
+    symptom: &Symptom,
+    run: &dyn Fn(&Case) -> Outcome,
+) -> Shrunk {
     let began = Instant::now();
     let limits = Limits { stop: &|| began.elapsed() > SHRINK_MAX, ..Limits::default() };
     shrink(outcome, symptom, run, &limits)
