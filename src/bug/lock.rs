@@ -29,8 +29,19 @@ pub(crate) struct Seen {
     pub(crate) create_revision: i64,
     /// The revision in the header of the answer that showed the lock as owned.
     pub(crate) header_revision: i64,
+    /// The term of etcd's leader in that answer.
+    pub(crate) term: u64,
     /// How many holdings this session has had, this one included.
     pub(crate) holdings: i64,
+}
+
+/// What showed a lock as owned.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    create_revision: i64,
+    /// The revision and the term in the header of the answer.
+    header_revision: i64,
+    term: u64,
 }
 
 /// The decisions of a lock.
@@ -75,6 +86,11 @@ pub(crate) trait LockPolicy: Send + Sync + 'static {
         true
     }
 
+    /// Whether a waiter that does not find its own key in the queue gives up.
+    fn needs_own_key(&self) -> bool {
+        true
+    }
+
     /// Where the watch for the predecessor begins: right behind what was read; `None` is "now".
     fn watches_from(&self, read: i64) -> Option<i64> {
         Some(read + 1)
@@ -100,6 +116,9 @@ pub(crate) trait LockPolicy: Send + Sync + 'static {
     fn waits_for_release(&self) -> bool {
         true
     }
+
+    /// The queue was entered, in this term of etcd's leader and at this revision.
+    fn entered(&self, _term: u64, _revision: i64) {}
 
     /// The token for the storage.
     fn token(&self, seen: &Seen) -> i64 {
@@ -149,8 +168,8 @@ impl<P: LockPolicy> PlainLock<P> {
         Ok(PlainLock { policy, session, own: None, retired: None, holdings: 0 })
     }
 
-    /// Waits for the turn; gives the own key's create revision and the revision that showed it.
-    async fn wait_for_turn(&mut self, name: &str, key: &str) -> Result<(i64, i64), LockFailure> {
+    /// Waits for the turn.
+    async fn wait_for_turn(&mut self, name: &str, key: &str) -> Result<Turn, LockFailure> {
         let takes_released_key = self.policy.takes_released_key();
         if let Some((key, revision)) = self.retired.clone() {
             if !takes_released_key {
@@ -159,28 +178,34 @@ impl<P: LockPolicy> PlainLock<P> {
             self.retired = None;
         }
         point::reach("queue.before_enqueue").await;
-        let (revision, mut read) = queue::enqueue(&self.session, self.policy.as_ref(), key).await?;
+        let mut turn = queue::enqueue(&self.session, self.policy.as_ref(), key).await?;
+        let revision = turn.create_revision;
         self.own = Some((key.to_owned(), revision));
+        self.policy.entered(turn.term, turn.header_revision);
         if !self.policy.waits() {
-            return Ok((revision, read));
+            return Ok(turn);
         }
         let mut waited = false;
         loop {
             if waited && !self.policy.looks_again() {
-                return Ok((revision, read));
+                return Ok(turn);
             }
             let queue = queue::read(&self.session, name, self.policy.first_by()).await?;
-            read = queue.revision;
+            (turn.header_revision, turn.term) = (queue.revision, queue.term);
             let own = (key.to_owned(), revision);
-            let Some(place) = queue.keys.iter().position(|known| *known == own) else {
+            let place = queue.keys.iter().position(|known| *known == own);
+            let earlier = || queue.keys.iter().filter(|(_, created)| *created < revision).count();
+            // The policy is asked each time: a bug counts how often.
+            let needs_own_key = self.policy.needs_own_key();
+            let Some(place) = place.or_else(|| (!needs_own_key).then(earlier)) else {
                 self.own = None;
                 return Err(LockFailure::definite("the own key is gone"));
             };
             let Some((before, _)) = place.checked_sub(1).and_then(|at| queue.keys.get(at)) else {
                 point::reach("queue.after_enqueue").await;
-                return Ok((revision, read));
+                return Ok(turn);
             };
-            let from = self.policy.watches_from(read);
+            let from = self.policy.watches_from(queue.revision);
             point::reach("queue.before_wait").await;
             queue::wait_for_delete(&self.session, before, key, from).await;
             point::reach("queue.after_wait").await;
@@ -234,7 +259,11 @@ impl<P: LockPolicy> LockUnderTest for PlainLock<P> {
         let turn = match within(left, self.session_turn(name, &key)).await {
             Ok(turn) => turn,
             Err(failure) => {
-                let known = self.own.as_ref().map(|(_, revision)| (*revision, *revision));
+                let known = self.own.as_ref().map(|(_, revision)| Turn {
+                    create_revision: *revision,
+                    header_revision: *revision,
+                    term: 0,
+                });
                 match known.filter(|_| policy.takes_time_out_for_success()) {
                     Some(turn) if self.session.is_live() => turn,
                     _ => {
@@ -252,8 +281,9 @@ impl<P: LockPolicy> LockUnderTest for PlainLock<P> {
         let seen = Seen {
             lease: self.session.lease,
             session_revision: self.session.revision,
-            create_revision: turn.0,
-            header_revision: turn.1,
+            create_revision: turn.create_revision,
+            header_revision: turn.header_revision,
+            term: turn.term,
             holdings: self.holdings,
         };
         Ok(Grant { key, token: policy.token(&seen) })
@@ -299,7 +329,7 @@ impl<P: LockPolicy> LockUnderTest for PlainLock<P> {
 
 impl<P: LockPolicy> PlainLock<P> {
     /// Waits for the turn, until the session is over.
-    async fn session_turn(&mut self, name: &str, key: &str) -> Result<(i64, i64), LockFailure> {
+    async fn session_turn(&mut self, name: &str, key: &str) -> Result<Turn, LockFailure> {
         let over = self.session.over();
         tokio::select! {
             biased;

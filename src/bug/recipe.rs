@@ -1,5 +1,6 @@
 //! Wrong recipes: the queue is read, waited for or left wrongly.
 
+pub(super) mod campaign_unchecked;
 pub(super) mod endless_clean_up;
 pub(super) mod first_by_key;
 pub(super) mod key_without_lease;

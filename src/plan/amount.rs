@@ -45,7 +45,8 @@ impl FaultKind {
     /// Shows each number and takes the one that is to be in its place.
     fn each_amount(&mut self, set: &mut dyn FnMut(Amount) -> i64) {
         match self {
-            FaultKind::PointPause { occurrence, .. } => {
+            FaultKind::PointPause { occurrence, .. }
+            | FaultKind::RestartUnder { occurrence, .. } => {
                 let value = set(Amount { value: i64::from(*occurrence), rest: 1 });
                 *occurrence = u32::try_from(value).unwrap_or(*occurrence);
             }
