@@ -93,7 +93,6 @@ pub static CATALOG: &[KnownBug] = &[
     guard::reads_from_table::BUG,
     guard::fence_before_table::BUG,
     guard::late_original::BUG,
-    guard::table_lost::BUG,
     token::lease_id::BUG,
     token::mixed_revisions::BUG,
     token::session_revision::BUG,
@@ -105,6 +104,8 @@ pub static CATALOG: &[KnownBug] = &[
     recipe::watch_from_now::BUG,
     recipe::released_key_reused::BUG,
     recipe::release_not_awaited::BUG,
+    recipe::unlock_not_guarded::BUG,
+    recipe::loser_deletes_sibling::BUG,
     recipe::first_by_key::BUG,
     recipe::time_out_is_success::BUG,
     recipe::endless_clean_up::BUG,
@@ -175,15 +176,17 @@ impl KnownBug {
 
 /// The parts that bugs are built into, without one: a store and a lock.
 #[cfg(test)]
-pub(crate) fn right_parts() -> [(&'static str, Change); 3] {
+pub(crate) fn right_parts() -> [(&'static str, Change); 4] {
     let site = Site::default();
     let store = store::plain_store(|_| store::RightStore, &site);
     let tableless = store::plain_store(|_| store::Tableless, &site);
     let lock = lock::plain_lock(|_| lock::Right, &site);
+    let two_handles = lock::plain_lock(|_| lock::TwoHandles, &site);
     [
         ("store", Arc::new(move |system: &mut System| system.storage = store.clone())),
         ("tableless", Arc::new(move |system: &mut System| system.storage = tableless.clone())),
         ("lock", Arc::new(move |system: &mut System| system.lock = lock.clone())),
+        ("two handles", Arc::new(move |system: &mut System| system.lock = two_handles.clone())),
     ]
 }
 

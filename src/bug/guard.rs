@@ -12,7 +12,6 @@ pub(super) mod reads_from_table;
 pub(super) mod reads_not_kept;
 pub(super) mod refused_but_written;
 pub(super) mod strictly_above;
-pub(super) mod table_lost;
 pub(super) mod text_compare;
 pub(super) mod unfenced;
 pub(super) mod volatile_mark;

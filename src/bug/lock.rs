@@ -112,6 +112,28 @@ pub(crate) trait LockPolicy: Send + Sync + 'static {
         false
     }
 
+    /// Whether a second handle of the session tries for the same lock at the same time. Handles of
+    /// a session share one key, and a try that loses leaves what another call has created.
+    fn has_sibling(&self) -> bool {
+        false
+    }
+
+    /// Whether a try that loses deletes the key all the same.
+    fn loser_deletes(&self) -> bool {
+        false
+    }
+
+    /// Whether a release is sent a second time a little later, as by a caller that unlocks by hand
+    /// and by a guard.
+    fn releases_twice(&self) -> bool {
+        false
+    }
+
+    /// Whether a release deletes the key of this very create revision only.
+    fn guards_release(&self) -> bool {
+        true
+    }
+
     /// Whether the lock counts as released only when etcd has said so.
     fn waits_for_release(&self) -> bool {
         true
@@ -128,6 +150,12 @@ pub(crate) trait LockPolicy: Send + Sync + 'static {
 
 /// How long the clean-up after the deadline may take.
 pub(crate) const CLEAN_UP: Duration = Duration::from_secs(2);
+
+/// When a sibling tries, and how long.
+const TRY: Duration = Duration::from_millis(20);
+
+/// How much later a release comes that is sent twice.
+const SECOND_RELEASE: Duration = Duration::from_millis(300);
 
 /// How long a release is waited for. Less than a request may take: its outcome is then unknown.
 const RELEASE: Duration = Duration::from_millis(500);
@@ -146,6 +174,20 @@ pub(crate) fn plain_lock<P: LockPolicy>(
 pub(crate) struct Right;
 #[cfg(test)]
 impl LockPolicy for Right {}
+
+/// The policy whose sessions have two handles and release twice: that is no harm by itself.
+#[cfg(test)]
+pub(crate) struct TwoHandles;
+#[cfg(test)]
+impl LockPolicy for TwoHandles {
+    fn has_sibling(&self) -> bool {
+        true
+    }
+
+    fn releases_twice(&self) -> bool {
+        true
+    }
+}
 
 /// The lock.
 struct PlainLock<P: LockPolicy> {
@@ -182,6 +224,9 @@ impl<P: LockPolicy> PlainLock<P> {
         let revision = turn.create_revision;
         self.own = Some((key.to_owned(), revision));
         self.policy.entered(turn.term, turn.header_revision);
+        if self.policy.has_sibling() {
+            self.try_beside(name, key);
+        }
         if !self.policy.waits() {
             return Ok(turn);
         }
@@ -211,6 +256,26 @@ impl<P: LockPolicy> PlainLock<P> {
             point::reach("queue.after_wait").await;
             waited = true;
         }
+    }
+
+    /// Another handle of the session tries once, with a little patience: it looks at the queue, and
+    /// has lost if another session is first.
+    fn try_beside(&self, name: &str, key: &str) {
+        let (asked, policy) = (self.session.detached(), self.policy.clone());
+        let (name, key) = (name.to_owned(), key.to_owned());
+        tokio::spawn(async move {
+            sleep(TRY).await;
+            let by = policy.first_by();
+            let Ok(queue) = queue::read_once(asked.clone(), &name, by).await else { return };
+            let lost = queue.keys.first().is_some_and(|(first, _)| *first != key);
+            // The key was there before this call: another handle waits under it, and may own the
+            // lock by the end of the patience.
+            if lost && policy.loser_deletes() {
+                sleep(TRY).await;
+                // Whether it is gone is nobody's concern.
+                let _ = queue::delete_with(asked, &key, 0).await;
+            }
+        });
     }
 
     /// Deletes this incarnation, until that is certain.
@@ -317,7 +382,16 @@ impl<P: LockPolicy> LockUnderTest for PlainLock<P> {
             self.retired = None;
             return Ok(());
         }
-        within(RELEASE, self.delete(&key, revision)).await?;
+        let guard = if self.policy.guards_release() { revision } else { 0 };
+        if self.policy.releases_twice() {
+            let (session, key) = (self.session.detached(), key.clone());
+            tokio::spawn(async move {
+                sleep(SECOND_RELEASE).await;
+                // Nobody waits for the second.
+                let _ = queue::delete_with(session, &key, guard).await;
+            });
+        }
+        within(RELEASE, self.delete(&key, guard)).await?;
         self.retired = None;
         Ok(())
     }

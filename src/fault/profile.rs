@@ -23,7 +23,7 @@ pub struct Profile {
 }
 
 /// All profiles; the first is the default.
-pub static PROFILES: [Profile; 8] = [
+pub static PROFILES: [Profile; 9] = [
     Profile {
         name: "all",
         help: "every family",
@@ -107,6 +107,23 @@ pub static PROFILES: [Profile; 8] = [
             ("point-pause", 9),
             ("kill", 8),
             ("restart-under", 6),
+        ],
+    },
+    Profile {
+        name: "resend",
+        help: "answers of the storage get lost or late while locks change hands: resends come late",
+        faults: (8, 14),
+        swarm: false,
+        storage_dies: false,
+        families: &[
+            ("request", 5),
+            ("link-delay", 4),
+            ("slow-sync", 5),
+            ("reset", 3),
+            ("forced-revoke", 6),
+            ("outside-delete", 2),
+            ("lease-runs-out", 2),
+            ("pause", 2),
         ],
     },
     Profile {

@@ -16,7 +16,7 @@ pub(in crate::bug) const BUG: KnownBug = KnownBug {
     help: "a resend that is refused as stale is taken for a write that never happened",
     source: "definition D7: \"stale\" proves nothing of a resend that no table covers",
     needs: Needs::Fault,
-    profile: "restart",
+    profile: "resend",
     caught_by: "linearizability",
     scenario: "fenced-lock",
     build_in: |system, site| {

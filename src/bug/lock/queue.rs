@@ -64,27 +64,30 @@ pub(super) async fn read<P: LockPolicy>(
     name: &str,
     by: SortTarget,
 ) -> Result<Queue, LockFailure> {
-    let prefix = format!("{name}/");
-    let options = GetOptions::new().with_prefix().with_sort(by, SortOrder::Ascend);
     loop {
-        let mut client = session.client.clone();
-        let get = async { Ok(client.get(prefix.clone(), Some(options.clone())).await?) };
-        if let Ok(reply) = within(session.request_timeout, get).await {
-            let keys = reply.kvs().iter();
-            let (revision, term) = told(reply.header());
-            return Ok(Queue {
-                revision,
-                term,
-                keys: keys
-                    .map(|kv| (String::from_utf8_lossy(kv.key()).into(), kv.create_revision()))
-                    .collect(),
-            });
+        if let Ok(queue) = read_once(session.detached(), name, by).await {
+            return Ok(queue);
         }
         if !session.is_live() {
             return Err(LockFailure::unknown("the session is over"));
         }
         sleep(Duration::from_millis(100)).await;
     }
+}
+
+/// Reads the queue, or fails; also for a session that may be gone.
+pub(super) async fn read_once(
+    (mut client, limit): (etcd::Client, Duration),
+    name: &str,
+    by: SortTarget,
+) -> Result<Queue, LockFailure> {
+    let options = GetOptions::new().with_prefix().with_sort(by, SortOrder::Ascend);
+    let get = async { Ok(client.get(format!("{name}/"), Some(options)).await?) };
+    let reply = within(limit, get).await?;
+    let key =
+        |kv: &etcd::KeyValue| (String::from_utf8_lossy(kv.key()).into(), kv.create_revision());
+    let (revision, term) = told(reply.header());
+    Ok(Queue { revision, term, keys: reply.kvs().iter().map(key).collect() })
 }
 
 /// Waits until one of the two keys is deleted, or the watch breaks.
