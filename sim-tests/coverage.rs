@@ -47,7 +47,9 @@ fn plan(kind: &FaultKind, phase: LockPhase) -> Plan {
     let mut faults = match (kind, phase) {
         // A suspended client does not see that its lease has run out, and goes on to its point.
         (
-            FaultKind::PointPause { node, .. } | FaultKind::PointKill { node, .. },
+            FaultKind::PointPause { node, .. }
+            | FaultKind::PointKill { node, .. }
+            | FaultKind::RestartUnder { node, .. },
             LockPhase::ExpiredUnaware,
         ) if *node == CLIENT => {
             let suspend = FaultKind::Suspend { node: CLIENT };
@@ -57,9 +59,12 @@ fn plan(kind: &FaultKind, phase: LockPhase) -> Plan {
                 at(kind, 3000, point(phase)),
             ]
         }
-        (FaultKind::PointPause { node, .. } | FaultKind::PointKill { node, .. }, _)
-            if *node == CLIENT =>
-        {
+        (
+            FaultKind::PointPause { node, .. }
+            | FaultKind::PointKill { node, .. }
+            | FaultKind::RestartUnder { node, .. },
+            _,
+        ) if *node == CLIENT => {
             vec![at(kind, 2000, point(phase))]
         }
         (_, LockPhase::ExpiredUnaware) => {
@@ -80,6 +85,9 @@ fn at(kind: &FaultKind, start_ms: u64, point: &str) -> Fault {
     let (node, point, occurrence) = (CLIENT, point.to_owned(), 1);
     let kind = match kind {
         FaultKind::PointKill { .. } => FaultKind::PointKill { node, point, occurrence },
+        FaultKind::RestartUnder { server, .. } => {
+            FaultKind::RestartUnder { node, point, occurrence, server: *server }
+        }
         _ => FaultKind::PointPause { node, point, occurrence },
     };
     Fault { start_ms, length_ms: 2000, kind }

@@ -46,7 +46,16 @@ pub(crate) fn kinds() -> Vec<FaultKind> {
         FaultKind::SlowSync { latency_ms: 400 },
         FaultKind::DiskFailure { full: false },
         FaultKind::DiskFailure { full: true },
+        restart_under(storage),
+        restart_under(etcd),
+        FaultKind::CompactionCrash,
+        FaultKind::LostRevocations,
     ]
+}
+
+fn restart_under(server: NodeName) -> FaultKind {
+    let (node, point) = (NodeName::Client(1), "client.before_write".into());
+    FaultKind::RestartUnder { node, point, occurrence: 1, server }
 }
 
 fn request(request: RequestName, harm: RequestHarm) -> FaultKind {
@@ -55,7 +64,14 @@ fn request(request: RequestName, harm: RequestHarm) -> FaultKind {
 
 /// A plan of this one fault: what the injector recorded of it, and the class of the run.
 fn run(kind: FaultKind, seed: u64) -> (Vec<FaultAction>, RunClass) {
-    let plan = Plan { faults: vec![Fault { start_ms: 5000, length_ms: 4000, kind }] };
+    let mut faults = vec![Fault { start_ms: 5000, length_ms: 4000, kind }];
+    // A lease runs out at etcd only if its client can neither renew nor revoke it.
+    if faults[0].kind == FaultKind::LostRevocations {
+        let kill = FaultKind::Kill { node: NodeName::Client(1) };
+        faults.insert(0, Fault { start_ms: 3500, length_ms: 9000, kind: kill });
+    }
+    let last = faults.len() as u32 - 1;
+    let plan = Plan { faults };
     let case = Case {
         seed: Seed(seed),
         scenario: "fenced-lock".into(),
@@ -64,7 +80,7 @@ fn run(kind: FaultKind, seed: u64) -> (Vec<FaultAction>, RunClass) {
     };
     let judged = judge(runner::run(&case).unwrap());
     let actions = judged.run.history.events.iter().filter_map(|event| match &event.kind {
-        EventKind::Fault { action, .. } => Some(action.clone()),
+        EventKind::Fault { index, action } if *index == last => Some(action.clone()),
         _ => None,
     });
     (actions.collect(), judged.class())

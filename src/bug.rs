@@ -97,11 +97,15 @@ pub static CATALOG: &[KnownBug] = &[
     token::mixed_revisions::BUG,
     token::session_revision::BUG,
     token::own_counter::BUG,
+    token::counter_in_memory::BUG,
     recipe::no_wait::BUG,
     recipe::no_second_look::BUG,
+    recipe::campaign_unchecked::BUG,
     recipe::watch_from_now::BUG,
     recipe::released_key_reused::BUG,
     recipe::release_not_awaited::BUG,
+    recipe::unlock_not_guarded::BUG,
+    recipe::loser_deletes_sibling::BUG,
     recipe::first_by_key::BUG,
     recipe::time_out_is_success::BUG,
     recipe::endless_clean_up::BUG,
@@ -111,9 +115,14 @@ pub static CATALOG: &[KnownBug] = &[
     session::no_deadline::BUG,
     session::acquired_late::BUG,
     client::time_out_is_fail::BUG,
+    client::stale_is_fail::BUG,
     member::early_expiry::BUG,
     member::revoke_not_atomic::BUG,
     member::renewal_revives::BUG,
+    member::missed_delete::BUG,
+    member::revision_regress::BUG,
+    member::restored_without_bump::BUG,
+    member::stuck_expiry::BUG,
 ];
 
 /// The bug of this name.
@@ -167,13 +176,17 @@ impl KnownBug {
 
 /// The parts that bugs are built into, without one: a store and a lock.
 #[cfg(test)]
-pub(crate) fn right_parts() -> [(&'static str, Change); 2] {
+pub(crate) fn right_parts() -> [(&'static str, Change); 4] {
     let site = Site::default();
     let store = store::plain_store(|_| store::RightStore, &site);
+    let tableless = store::plain_store(|_| store::Tableless, &site);
     let lock = lock::plain_lock(|_| lock::Right, &site);
+    let two_handles = lock::plain_lock(|_| lock::TwoHandles, &site);
     [
         ("store", Arc::new(move |system: &mut System| system.storage = store.clone())),
+        ("tableless", Arc::new(move |system: &mut System| system.storage = tableless.clone())),
         ("lock", Arc::new(move |system: &mut System| system.lock = lock.clone())),
+        ("two handles", Arc::new(move |system: &mut System| system.lock = two_handles.clone())),
     ]
 }
 

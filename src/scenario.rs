@@ -305,7 +305,7 @@ mod tests {
         bad.options.profile = "quiet".into();
         let error = resolve(&bad).err().map(|error| error.to_string());
         let expected = "unknown profile \"quiet\": choose one of all, calm, gc, network, clocks, \
-                        crash, restart, lease";
+                        crash, restart, resend, lease";
         assert_eq!(error.as_deref(), Some(expected));
         let mut bad = good.clone();
         bad.options.profile = "calm".into();

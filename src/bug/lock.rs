@@ -29,8 +29,19 @@ pub(crate) struct Seen {
     pub(crate) create_revision: i64,
     /// The revision in the header of the answer that showed the lock as owned.
     pub(crate) header_revision: i64,
+    /// The term of etcd's leader in that answer.
+    pub(crate) term: u64,
     /// How many holdings this session has had, this one included.
     pub(crate) holdings: i64,
+}
+
+/// What showed a lock as owned.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    create_revision: i64,
+    /// The revision and the term in the header of the answer.
+    header_revision: i64,
+    term: u64,
 }
 
 /// The decisions of a lock.
@@ -75,6 +86,11 @@ pub(crate) trait LockPolicy: Send + Sync + 'static {
         true
     }
 
+    /// Whether a waiter that does not find its own key in the queue gives up.
+    fn needs_own_key(&self) -> bool {
+        true
+    }
+
     /// Where the watch for the predecessor begins: right behind what was read; `None` is "now".
     fn watches_from(&self, read: i64) -> Option<i64> {
         Some(read + 1)
@@ -96,10 +112,35 @@ pub(crate) trait LockPolicy: Send + Sync + 'static {
         false
     }
 
+    /// Whether a second handle of the session tries for the same lock at the same time. Handles of
+    /// a session share one key, and a try that loses leaves what another call has created.
+    fn has_sibling(&self) -> bool {
+        false
+    }
+
+    /// Whether a try that loses deletes the key all the same.
+    fn loser_deletes(&self) -> bool {
+        false
+    }
+
+    /// Whether a release is sent a second time a little later, as by a caller that unlocks by hand
+    /// and by a guard.
+    fn releases_twice(&self) -> bool {
+        false
+    }
+
+    /// Whether a release deletes the key of this very create revision only.
+    fn guards_release(&self) -> bool {
+        true
+    }
+
     /// Whether the lock counts as released only when etcd has said so.
     fn waits_for_release(&self) -> bool {
         true
     }
+
+    /// The queue was entered, in this term of etcd's leader and at this revision.
+    fn entered(&self, _term: u64, _revision: i64) {}
 
     /// The token for the storage.
     fn token(&self, seen: &Seen) -> i64 {
@@ -109,6 +150,12 @@ pub(crate) trait LockPolicy: Send + Sync + 'static {
 
 /// How long the clean-up after the deadline may take.
 pub(crate) const CLEAN_UP: Duration = Duration::from_secs(2);
+
+/// When a sibling tries, and how long.
+const TRY: Duration = Duration::from_millis(20);
+
+/// How much later a release comes that is sent twice.
+const SECOND_RELEASE: Duration = Duration::from_millis(300);
 
 /// How long a release is waited for. Less than a request may take: its outcome is then unknown.
 const RELEASE: Duration = Duration::from_millis(500);
@@ -127,6 +174,20 @@ pub(crate) fn plain_lock<P: LockPolicy>(
 pub(crate) struct Right;
 #[cfg(test)]
 impl LockPolicy for Right {}
+
+/// The policy whose sessions have two handles and release twice: that is no harm by itself.
+#[cfg(test)]
+pub(crate) struct TwoHandles;
+#[cfg(test)]
+impl LockPolicy for TwoHandles {
+    fn has_sibling(&self) -> bool {
+        true
+    }
+
+    fn releases_twice(&self) -> bool {
+        true
+    }
+}
 
 /// The lock.
 struct PlainLock<P: LockPolicy> {
@@ -149,8 +210,8 @@ impl<P: LockPolicy> PlainLock<P> {
         Ok(PlainLock { policy, session, own: None, retired: None, holdings: 0 })
     }
 
-    /// Waits for the turn; gives the own key's create revision and the revision that showed it.
-    async fn wait_for_turn(&mut self, name: &str, key: &str) -> Result<(i64, i64), LockFailure> {
+    /// Waits for the turn.
+    async fn wait_for_turn(&mut self, name: &str, key: &str) -> Result<Turn, LockFailure> {
         let takes_released_key = self.policy.takes_released_key();
         if let Some((key, revision)) = self.retired.clone() {
             if !takes_released_key {
@@ -159,33 +220,62 @@ impl<P: LockPolicy> PlainLock<P> {
             self.retired = None;
         }
         point::reach("queue.before_enqueue").await;
-        let (revision, mut read) = queue::enqueue(&self.session, self.policy.as_ref(), key).await?;
+        let mut turn = queue::enqueue(&self.session, self.policy.as_ref(), key).await?;
+        let revision = turn.create_revision;
         self.own = Some((key.to_owned(), revision));
+        self.policy.entered(turn.term, turn.header_revision);
+        if self.policy.has_sibling() {
+            self.try_beside(name, key);
+        }
         if !self.policy.waits() {
-            return Ok((revision, read));
+            return Ok(turn);
         }
         let mut waited = false;
         loop {
             if waited && !self.policy.looks_again() {
-                return Ok((revision, read));
+                return Ok(turn);
             }
             let queue = queue::read(&self.session, name, self.policy.first_by()).await?;
-            read = queue.revision;
+            (turn.header_revision, turn.term) = (queue.revision, queue.term);
             let own = (key.to_owned(), revision);
-            let Some(place) = queue.keys.iter().position(|known| *known == own) else {
+            let place = queue.keys.iter().position(|known| *known == own);
+            let earlier = || queue.keys.iter().filter(|(_, created)| *created < revision).count();
+            // The policy is asked each time: a bug counts how often.
+            let needs_own_key = self.policy.needs_own_key();
+            let Some(place) = place.or_else(|| (!needs_own_key).then(earlier)) else {
                 self.own = None;
                 return Err(LockFailure::definite("the own key is gone"));
             };
             let Some((before, _)) = place.checked_sub(1).and_then(|at| queue.keys.get(at)) else {
                 point::reach("queue.after_enqueue").await;
-                return Ok((revision, read));
+                return Ok(turn);
             };
-            let from = self.policy.watches_from(read);
+            let from = self.policy.watches_from(queue.revision);
             point::reach("queue.before_wait").await;
             queue::wait_for_delete(&self.session, before, key, from).await;
             point::reach("queue.after_wait").await;
             waited = true;
         }
+    }
+
+    /// Another handle of the session tries once, with a little patience: it looks at the queue, and
+    /// has lost if another session is first.
+    fn try_beside(&self, name: &str, key: &str) {
+        let (asked, policy) = (self.session.detached(), self.policy.clone());
+        let (name, key) = (name.to_owned(), key.to_owned());
+        tokio::spawn(async move {
+            sleep(TRY).await;
+            let by = policy.first_by();
+            let Ok(queue) = queue::read_once(asked.clone(), &name, by).await else { return };
+            let lost = queue.keys.first().is_some_and(|(first, _)| *first != key);
+            // The key was there before this call: another handle waits under it, and may own the
+            // lock by the end of the patience.
+            if lost && policy.loser_deletes() {
+                sleep(TRY).await;
+                // Whether it is gone is nobody's concern.
+                let _ = queue::delete_with(asked, &key, 0).await;
+            }
+        });
     }
 
     /// Deletes this incarnation, until that is certain.
@@ -234,7 +324,11 @@ impl<P: LockPolicy> LockUnderTest for PlainLock<P> {
         let turn = match within(left, self.session_turn(name, &key)).await {
             Ok(turn) => turn,
             Err(failure) => {
-                let known = self.own.as_ref().map(|(_, revision)| (*revision, *revision));
+                let known = self.own.as_ref().map(|(_, revision)| Turn {
+                    create_revision: *revision,
+                    header_revision: *revision,
+                    term: 0,
+                });
                 match known.filter(|_| policy.takes_time_out_for_success()) {
                     Some(turn) if self.session.is_live() => turn,
                     _ => {
@@ -252,8 +346,9 @@ impl<P: LockPolicy> LockUnderTest for PlainLock<P> {
         let seen = Seen {
             lease: self.session.lease,
             session_revision: self.session.revision,
-            create_revision: turn.0,
-            header_revision: turn.1,
+            create_revision: turn.create_revision,
+            header_revision: turn.header_revision,
+            term: turn.term,
             holdings: self.holdings,
         };
         Ok(Grant { key, token: policy.token(&seen) })
@@ -287,7 +382,16 @@ impl<P: LockPolicy> LockUnderTest for PlainLock<P> {
             self.retired = None;
             return Ok(());
         }
-        within(RELEASE, self.delete(&key, revision)).await?;
+        let guard = if self.policy.guards_release() { revision } else { 0 };
+        if self.policy.releases_twice() {
+            let (session, key) = (self.session.detached(), key.clone());
+            tokio::spawn(async move {
+                sleep(SECOND_RELEASE).await;
+                // Nobody waits for the second.
+                let _ = queue::delete_with(session, &key, guard).await;
+            });
+        }
+        within(RELEASE, self.delete(&key, guard)).await?;
         self.retired = None;
         Ok(())
     }
@@ -299,7 +403,7 @@ impl<P: LockPolicy> LockUnderTest for PlainLock<P> {
 
 impl<P: LockPolicy> PlainLock<P> {
     /// Waits for the turn, until the session is over.
-    async fn session_turn(&mut self, name: &str, key: &str) -> Result<(i64, i64), LockFailure> {
+    async fn session_turn(&mut self, name: &str, key: &str) -> Result<Turn, LockFailure> {
         let over = self.session.over();
         tokio::select! {
             biased;

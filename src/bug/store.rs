@@ -47,6 +47,11 @@ pub(crate) trait StorePolicy: Send + Sync + 'static {
         false
     }
 
+    /// Whether there is a table of requests at all; without, their numbers mean nothing (D7).
+    fn has_table(&self) -> bool {
+        true
+    }
+
     /// Whether a request below the last number of its token is rejected.
     fn keeps_order(&self) -> bool {
         true
@@ -66,6 +71,16 @@ pub(crate) trait StorePolicy: Send + Sync + 'static {
 pub(crate) struct RightStore;
 #[cfg(test)]
 impl StorePolicy for RightStore {}
+
+/// The policy that keeps no table of requests, and says so: nothing more is promised of resends.
+#[cfg(test)]
+pub(crate) struct Tableless;
+#[cfg(test)]
+impl StorePolicy for Tableless {
+    fn has_table(&self) -> bool {
+        false
+    }
+}
 
 /// All that a plain store knows.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -129,7 +144,7 @@ impl<P: StorePolicy> PlainStore<P> {
                 Some(request.val.clone())
             }
         };
-        if let (Some(token), Some(seq)) = (token, request.seq) {
+        if let (Some(token), Some(seq), true) = (token, request.seq, self.policy.has_table()) {
             let (key, val) = (place(request), request.val.clone());
             let last = Last { seq, op: request.op, key, val, answer: value.clone() };
             self.memory.table.insert(token, last);
@@ -192,7 +207,7 @@ impl<P: StorePolicy> StateMachine for PlainStore<P> {
     }
 
     fn numbers_requests(&self) -> bool {
-        true
+        self.policy.has_table()
     }
 
     fn recovered(&mut self) {

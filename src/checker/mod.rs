@@ -30,6 +30,7 @@ pub mod search;
 pub mod session_honesty;
 pub mod session_survival;
 mod spec;
+pub mod tenure_kept;
 pub mod token_order;
 
 pub use assumption::Assumption;
@@ -79,6 +80,7 @@ pub fn all() -> &'static [&'static dyn Checker] {
         &no_stale_write::NoStaleWrite,
         &grant_validity::GrantValidity,
         &release_validity::ReleaseValidity,
+        &tenure_kept::TenureKept,
         &token_order::TokenOrder,
         &lost_update::LostUpdate,
         &linearizability::Linearizability,

@@ -186,3 +186,25 @@ fn an_empty_flush_sends_nothing() {
     });
     assert_eq!(unread, 1);
 }
+
+/// A server dies while a connection waits to be accepted: the client sees an end, and the run goes
+/// on. An end is sent over the very network that forgets the listener.
+#[test]
+fn a_death_ends_connections_that_nobody_accepted() {
+    let told = run(async |pair: Pair| {
+        let listening = pair.b.spawn(async {
+            let _listener = MessageListener::bind("10.0.0.2:1").await;
+            std::future::pending::<()>().await
+        });
+        sleep(ms(5)).await;
+        let client = pair.a.spawn(async {
+            let (_sender, mut receiver) = MessageStream::connect("10.0.0.2:1").await?.split();
+            receiver.recv::<u8>().await
+        });
+        sleep(ms(50)).await;
+        Handle::current().kill(pair.b.id());
+        drop(listening);
+        timeout(ms(1000), client).await.expect("it is told").expect("not aborted")
+    });
+    assert!(!matches!(told, Ok(Some(_))), "{told:?}");
+}

@@ -29,6 +29,8 @@ pub enum Quirk {
     /// After a restart the revision is the greatest that is still in the store: revisions of
     /// deletions that were compacted away are handed out again.
     RevisionRegress,
+    /// Each restart is one from a backup of the empty store, without a bump of the revision.
+    RestoredWithoutBump,
     /// A renewal of a lease that has run out and is not yet revoked brings it back to life.
     RenewalRevives,
     /// A lease whose revocation failed once is never revoked again.
@@ -39,11 +41,12 @@ pub enum Quirk {
 
 impl Quirk {
     /// All quirks.
-    pub const ALL: [Quirk; 7] = [
+    pub const ALL: [Quirk; 8] = [
         Quirk::EarlyExpiry,
         Quirk::RevokeNotAtomic,
         Quirk::MissedDelete,
         Quirk::RevisionRegress,
+        Quirk::RestoredWithoutBump,
         Quirk::RenewalRevives,
         Quirk::StuckExpiry,
         Quirk::Promote,
@@ -56,6 +59,7 @@ impl Quirk {
             Quirk::RevokeNotAtomic => "revoke-not-atomic",
             Quirk::MissedDelete => "missed-delete",
             Quirk::RevisionRegress => "revision-regress",
+            Quirk::RestoredWithoutBump => "restored-without-bump",
             Quirk::RenewalRevives => "renewal-revives",
             Quirk::StuckExpiry => "stuck-expiry",
             Quirk::Promote => "promote",
@@ -69,6 +73,7 @@ impl Quirk {
             Quirk::RevokeNotAtomic => "a revoke deletes each key in a revision of its own",
             Quirk::MissedDelete => "a watch from the compacted revision misses its deletions",
             Quirk::RevisionRegress => "a restart after a compaction hands revisions out again",
+            Quirk::RestoredWithoutBump => "a restart is one from an old backup, revisions and all",
             Quirk::RenewalRevives => "a renewal revives a lease that has run out",
             Quirk::StuckExpiry => "a lease whose revocation failed once stays for ever",
             Quirk::Promote => "every 10 s the leader changes and all leases start anew",
@@ -83,6 +88,8 @@ impl Quirk {
             Quirk::RevokeNotAtomic => "https://github.com/etcd-io/etcd/pull/6098",
             Quirk::MissedDelete => "https://github.com/etcd-io/etcd/pull/19249",
             Quirk::RevisionRegress => "https://github.com/etcd-io/etcd/issues/17780",
+            // `etcdutl snapshot restore` without `--bump-revision`.
+            Quirk::RestoredWithoutBump => "https://etcd.io/docs/v3.6/op-guide/recovery/",
             Quirk::RenewalRevives => "https://github.com/etcd-io/etcd/pull/6570",
             Quirk::StuckExpiry => "https://github.com/etcd-io/etcd/issues/10686",
             Quirk::Promote => "https://github.com/etcd-io/etcd/issues/9395",
@@ -96,6 +103,7 @@ impl Quirk {
             Quirk::RevokeNotAtomic => "leases whose keys went in several revisions",
             Quirk::MissedDelete => "deletions that a watcher was not told of",
             Quirk::RevisionRegress => "revisions taken back",
+            Quirk::RestoredWithoutBump => "revisions taken back",
             Quirk::RenewalRevives => "leases revived",
             Quirk::StuckExpiry => "leases that will never be revoked",
             Quirk::Promote => "changes of the leader",

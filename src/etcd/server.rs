@@ -25,7 +25,11 @@ use crate::{
     time::{sim::LocalClock, sleep, wall_ms},
 };
 
-use self::{leader::Leaderless, outside::LostRenewals, request_fault::RequestFaults};
+use self::{
+    leader::Leaderless,
+    outside::{Compacting, LostRenewals},
+    request_fault::RequestFaults,
+};
 use super::{
     model::{Answer, Identity, Model, Output, StreamId, request::Request},
     protocol::{ClientMessage, ServerMessage},
@@ -128,6 +132,7 @@ struct Inner {
     requests: u64,
     faults: RequestFaults,
     lost_renewals: LostRenewals,
+    compacting: Compacting,
     /// What waits while nobody leads.
     leaderless: Option<Leaderless>,
     /// Open streams that insist on a leader.
@@ -178,6 +183,7 @@ impl MemberState {
             requests: 0,
             faults: RequestFaults::default(),
             lost_renewals: LostRenewals::default(),
+            compacting: Compacting::default(),
             leaderless: None,
             strict_streams: BTreeSet::new(),
             broken_streams: BTreeSet::new(),
@@ -234,6 +240,7 @@ impl MemberState {
         inner.strict_streams.clear();
         inner.broken_streams.clear();
         inner.model.start(process.clock.now(), wall_ms(), self.options.election());
+        inner.pass_on(process);
         process.note_promotion(self.options.election());
     }
 
@@ -253,6 +260,13 @@ impl MemberState {
 impl Inner {
     /// Hands on what has followed from the last call of the model, in order.
     fn pass_on(&mut self, process: &Process) {
+        self.hand_on(process);
+        if self.compact_again(process) {
+            self.hand_on(process);
+        }
+    }
+
+    fn hand_on(&mut self, process: &Process) {
         for output in self.model.take_outputs() {
             match output {
                 Output::Commit(commit) => {

@@ -156,7 +156,10 @@ fn place(
 fn is_armed(kind: &FaultKind) -> bool {
     matches!(
         kind,
-        FaultKind::PointPause { .. } | FaultKind::PointKill { .. } | FaultKind::Request { .. }
+        FaultKind::PointPause { .. }
+            | FaultKind::PointKill { .. }
+            | FaultKind::RestartUnder { .. }
+            | FaultKind::Request { .. }
     )
 }
 
@@ -165,6 +168,7 @@ fn stops_client(kind: &FaultKind) -> bool {
     match kind {
         FaultKind::Pause { node }
         | FaultKind::Suspend { node }
+        | FaultKind::RestartUnder { node, .. }
         | FaultKind::PointPause { node, .. } => matches!(node, NodeName::Client(_)),
         FaultKind::Cut { .. } => true,
         _ => false,
@@ -179,17 +183,17 @@ const OWNS: [LockPhase; 3] = [LockPhase::GrantedUnseen, LockPhase::Holding, Lock
 fn phases_of(kind: &FaultKind) -> &'static [LockPhase] {
     use LockPhase::{BeforeWrite, GrantedUnseen, Holding, Releasing, Waiting};
     match kind {
-        FaultKind::PointPause { point, .. } | FaultKind::PointKill { point, .. } => {
-            match point.as_str() {
-                "client.after_lock" | "client.after_enter" => &[Holding],
-                "client.before_write" => &[BeforeWrite],
-                "queue.after_enqueue" | "queue.before_wait" => &[Waiting],
-                "queue.after_wait" => &[GrantedUnseen],
-                "mutex.before_unlock" => &[Releasing],
-                point if point.starts_with("storage.") => &[BeforeWrite, Holding],
-                _ => &LockPhase::ALL,
-            }
-        }
+        FaultKind::PointPause { point, .. }
+        | FaultKind::PointKill { point, .. }
+        | FaultKind::RestartUnder { point, .. } => match point.as_str() {
+            "client.after_lock" | "client.after_enter" => &[Holding],
+            "client.before_write" => &[BeforeWrite],
+            "queue.after_enqueue" | "queue.before_wait" => &[Waiting],
+            "queue.after_wait" => &[GrantedUnseen],
+            "mutex.before_unlock" => &[Releasing],
+            point if point.starts_with("storage.") => &[BeforeWrite, Holding],
+            _ => &LockPhase::ALL,
+        },
         FaultKind::Request { request, .. } => match request {
             RequestName::Txn => &[Waiting, Releasing],
             RequestName::Range => &[Waiting, GrantedUnseen],
@@ -215,6 +219,7 @@ fn strike(kind: &mut FaultKind, client: NodeName) {
     };
     match kind {
         FaultKind::PointPause { node, occurrence, .. }
+        | FaultKind::RestartUnder { node, occurrence, .. }
         | FaultKind::PointKill { node, occurrence, .. } => {
             if matches!(node, NodeName::Client(_)) {
                 (*node, *occurrence) = (client, 1);
@@ -240,7 +245,9 @@ fn strike(kind: &mut FaultKind, client: NodeName) {
         | FaultKind::LostRenewals
         | FaultKind::LeaseRunsOut
         | FaultKind::OutsideDelete
+        | FaultKind::LostRevocations
         | FaultKind::Compaction
+        | FaultKind::CompactionCrash
         | FaultKind::Leaderless
         | FaultKind::SlowSync { .. }
         | FaultKind::DiskFailure { .. } => {}

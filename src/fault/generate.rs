@@ -78,6 +78,9 @@ pub(crate) fn draw_faults(stream: &mut Stream, shape: &PlanShape, count: u64) ->
                 FaultKind::Kill { .. } if profile.storage_dies => {
                     FaultKind::Kill { node: NodeName::Storage }
                 }
+                FaultKind::RestartUnder { node, point, occurrence, .. } if profile.storage_dies => {
+                    FaultKind::RestartUnder { node, point, occurrence, server: NodeName::Storage }
+                }
                 kind => kind,
             };
             let start_ms = stream.between(300, traffic_ms.saturating_sub(500).max(300));

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use tokio::sync::mpsc;
 
-use super::{Begun, family_of};
+use super::{Begun, family_of, restart_under};
 use crate::{
     cluster::Cluster,
     history::{EventKind, FaultAction, NodeName},
@@ -134,11 +134,18 @@ impl Injector {
         self.record(index, FaultAction::Begin);
         self.cluster.count_pause(node);
         let id = self.cluster.id(node);
-        let resume = Box::new(move |cluster: &Cluster| {
-            let waiting = cluster.clocks().overdue(id) + cluster.net().unread(id);
-            cluster.resume(node);
-            waiting
-        });
+        let resume: End = match fault.kind {
+            FaultKind::RestartUnder { server, .. } => Box::new(move |cluster: &Cluster| {
+                let restarted = restart_under::restart(cluster, server);
+                cluster.resume(node);
+                restarted.into()
+            }),
+            _ => Box::new(move |cluster: &Cluster| {
+                let waiting = cluster.clocks().overdue(id) + cluster.net().unread(id);
+                cluster.resume(node);
+                waiting
+            }),
+        };
         self.active.insert((end, index), resume);
     }
 

@@ -20,6 +20,8 @@ pub mod profile;
 mod renewal;
 mod request;
 mod reset;
+mod restart_under;
+mod revocation;
 mod revoke;
 mod silent_death;
 mod slow_link;
@@ -72,7 +74,7 @@ enum Begun {
 }
 
 /// All families.
-pub static CATALOG: [Family; 23] = [
+pub static CATALOG: [Family; 26] = [
     pause::PAUSE,
     pause::SUSPEND,
     point::POINT_PAUSE,
@@ -88,12 +90,15 @@ pub static CATALOG: [Family; 23] = [
     revoke::FORCED_REVOKE,
     renewal::LOST_RENEWALS,
     renewal::LEASE_RUNS_OUT,
+    revocation::LOST_REVOCATIONS,
     outside::OUTSIDE_DELETE,
     outside::COMPACTION,
+    outside::COMPACTION_CRASH,
     leaderless::LEADERLESS,
     kill::KILL,
     point_kill::POINT_KILL,
     silent_death::SILENT_DEATH,
+    restart_under::RESTART_UNDER,
     disk::SLOW_SYNC,
     disk::DISK_FAILURE,
 ];
@@ -124,6 +129,9 @@ pub fn family_of(kind: &FaultKind) -> &'static Family {
         FaultKind::Leaderless => "leaderless",
         FaultKind::SlowSync { .. } => "slow-sync",
         FaultKind::DiskFailure { .. } => "disk-failure",
+        FaultKind::RestartUnder { .. } => "restart-under",
+        FaultKind::CompactionCrash => "compaction-crash",
+        FaultKind::LostRevocations => "lost-revocations",
     };
     CATALOG.iter().find(|family| family.name == name).expect("each kind has its row")
 }

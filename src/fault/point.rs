@@ -2,8 +2,9 @@
 
 use super::{Begun, Family};
 use crate::{
+    cluster::Cluster,
     history::NodeName,
-    plan::FaultKind,
+    plan::{Fault, FaultKind},
     point::{Pending, PointSim},
 };
 
@@ -45,15 +46,21 @@ pub(super) const POINT_PAUSE: Family = Family {
     },
     begin: |cluster, index, fault| match &fault.kind {
         FaultKind::PointPause { node, point, occurrence } => {
-            let pending = Pending {
-                fault: index,
-                point: point.clone(),
-                occurrence: *occurrence,
-                length: fault.length(),
-            };
-            PointSim::current().wait_for(cluster.id(*node), pending);
-            Begun::Armed
+            arm((cluster, *node), (index, fault), point, *occurrence)
         }
         _ => Begun::Skipped("not a pause at a point"),
     },
 };
+
+/// Waits for a node to pass a point for the so manieth time.
+pub(super) fn arm(
+    (cluster, node): (&Cluster, NodeName),
+    (index, fault): (u32, &Fault),
+    point: &str,
+    occurrence: u32,
+) -> Begun {
+    let (point, length) = (point.to_owned(), fault.length());
+    let pending = Pending { fault: index, point, occurrence, length };
+    PointSim::current().wait_for(cluster.id(node), pending);
+    Begun::Armed
+}

@@ -2,13 +2,9 @@
 
 use super::{
     Begun, Family, kill,
-    point::{POINTS, STORAGE_POINTS},
+    point::{POINTS, STORAGE_POINTS, arm},
 };
-use crate::{
-    history::NodeName,
-    plan::FaultKind,
-    point::{Pending, PointSim},
-};
+use crate::{history::NodeName, plan::FaultKind};
 
 pub(super) const POINT_KILL: Family = Family {
     name: "point-kill",
@@ -34,13 +30,6 @@ pub(super) const POINT_KILL: Family = Family {
         {
             return Begun::Skipped(why);
         }
-        let pending = Pending {
-            fault: index,
-            point: point.clone(),
-            occurrence: *occurrence,
-            length: fault.length(),
-        };
-        PointSim::current().wait_for(cluster.id(*node), pending);
-        Begun::Armed
+        arm((cluster, *node), (index, fault), point, *occurrence)
     },
 };

@@ -23,7 +23,7 @@ pub struct Profile {
 }
 
 /// All profiles; the first is the default.
-pub static PROFILES: [Profile; 8] = [
+pub static PROFILES: [Profile; 9] = [
     Profile {
         name: "all",
         help: "every family",
@@ -92,15 +92,39 @@ pub static PROFILES: [Profile; 8] = [
             ("slow-sync", 3),
             ("disk-failure", 2),
             ("point-pause", 4),
+            ("lost-revocations", 2),
         ],
     },
     Profile {
         name: "restart",
         help: "clients stop while the storage dies: what it forgets, a late one finds open",
-        faults: (12, 20),
+        faults: (15, 24),
         swarm: false,
         storage_dies: true,
-        families: &[("pause", 3), ("suspend", 2), ("point-pause", 9), ("kill", 8)],
+        families: &[
+            ("pause", 3),
+            ("suspend", 2),
+            ("point-pause", 9),
+            ("kill", 8),
+            ("restart-under", 6),
+        ],
+    },
+    Profile {
+        name: "resend",
+        help: "answers of the storage get lost or late while locks change hands: resends come late",
+        faults: (8, 14),
+        swarm: false,
+        storage_dies: false,
+        families: &[
+            ("request", 5),
+            ("link-delay", 4),
+            ("slow-sync", 5),
+            ("reset", 3),
+            ("forced-revoke", 6),
+            ("outside-delete", 2),
+            ("lease-runs-out", 2),
+            ("pause", 2),
+        ],
     },
     Profile {
         name: "lease",
@@ -113,7 +137,8 @@ pub static PROFILES: [Profile; 8] = [
             ("lost-renewals", 3),
             ("lease-runs-out", 4),
             ("outside-delete", 3),
-            ("compaction", 2),
+            ("compaction", 4),
+            ("compaction-crash", 3),
             ("leaderless", 2),
             ("point-pause", 3),
         ],

@@ -65,7 +65,12 @@ impl Simulator for NetSim {
 
     /// A dead process listens no more; its connections end when its tasks are dropped.
     fn reset_node(&self, id: NodeId) {
-        self.lock().listeners.retain(|(node, _), _| *node != id);
+        let mut inner = self.lock();
+        let dead: Vec<Accepting> =
+            inner.listeners.extract_if(.., |(node, _), _| *node == id).map(|(_, a)| a).collect();
+        drop(inner);
+        // Connections that nobody has accepted end with it, and an end is sent over this network.
+        drop(dead);
     }
 }
 

@@ -45,9 +45,9 @@ impl FaultKind {
     /// Shows each number and takes the one that is to be in its place.
     fn each_amount(&mut self, set: &mut dyn FnMut(Amount) -> i64) {
         match self {
-            FaultKind::PointPause { occurrence, .. } | FaultKind::PointKill { occurrence, .. } => {
-                replace(occurrence, 1, set);
-            }
+            FaultKind::PointPause { occurrence, .. }
+            | FaultKind::PointKill { occurrence, .. }
+            | FaultKind::RestartUnder { occurrence, .. } => replace(occurrence, 1, set),
             FaultKind::Request { count, .. } => replace(count, 1, set),
             FaultKind::LinkDelay { delay_ms, .. } => replace(delay_ms, 0, set),
             FaultKind::SlowLink { message_ms, .. } => replace(message_ms, 0, set),
@@ -67,7 +67,9 @@ impl FaultKind {
             | FaultKind::LostRenewals
             | FaultKind::LeaseRunsOut
             | FaultKind::OutsideDelete
+            | FaultKind::LostRevocations
             | FaultKind::Compaction
+            | FaultKind::CompactionCrash
             | FaultKind::Leaderless
             | FaultKind::DiskFailure { .. } => {}
         }

@@ -129,7 +129,7 @@ pub enum FaultKind {
     LeaseRunsOut,
     /// Somebody else deletes the key of whoever owns the lock.
     OutsideDelete,
-    /// etcd forgets the past states of its keys.
+    /// etcd forgets the past states of its keys, and for a while again after each change.
     Compaction,
     /// The etcd member has no leader for a while, and then leads again.
     Leaderless,
@@ -143,6 +143,22 @@ pub enum FaultKind {
         /// It is full, and appends fail; else it is the syncs that fail.
         full: bool,
     },
+    /// A client stops the next time it passes a named code point; at the end a server dies and
+    /// starts anew, and the client goes on.
+    RestartUnder {
+        /// Who stops.
+        node: NodeName,
+        /// Where.
+        point: String,
+        /// At which passage after the start, counted from 1.
+        occurrence: u32,
+        /// Who starts anew.
+        server: NodeName,
+    },
+    /// etcd forgets the past states of its keys, and its process dies before it has noted that.
+    CompactionCrash,
+    /// etcd's own revocations of leases that have run out fail for a while.
+    LostRevocations,
 }
 
 /// The requests that a fault can single out.
@@ -222,11 +238,15 @@ impl FaultKind {
             | FaultKind::SlowLink { from, to, .. }
             | FaultKind::Reset { from, to } => vec![*from, *to],
             FaultKind::SlowSync { .. } | FaultKind::DiskFailure { .. } => vec![NodeName::Storage],
-            FaultKind::Leaderless | FaultKind::Compaction => vec![NodeName::Etcd(1)],
+            FaultKind::RestartUnder { node, server, .. } => vec![*node, *server],
+            FaultKind::Leaderless | FaultKind::Compaction | FaultKind::CompactionCrash => {
+                vec![NodeName::Etcd(1)]
+            }
             FaultKind::ForcedRevoke
             | FaultKind::Request { .. }
             | FaultKind::LostRenewals
             | FaultKind::LeaseRunsOut
+            | FaultKind::LostRevocations
             | FaultKind::OutsideDelete => Vec::new(),
         }
     }

@@ -96,6 +96,13 @@ fn amounts(kind: &FaultKind) -> Result<(), Wrong> {
         }
         FaultKind::PointPause { point, occurrence, .. }
         | FaultKind::PointKill { point, occurrence, .. } => return passage(point, *occurrence),
+        FaultKind::RestartUnder { server, .. } if matches!(server, NodeName::Client(_)) => {
+            ("server", server.to_string(), "etcd-1 or storage")
+        }
+        FaultKind::RestartUnder { node, .. } if !matches!(node, NodeName::Client(_)) => {
+            ("node", node.to_string(), "one of the clients")
+        }
+        FaultKind::RestartUnder { point, occurrence, .. } => return passage(point, *occurrence),
         FaultKind::LinkDelay { delay_ms, .. } if *delay_ms > DELAY_MS_MAX => {
             ("delay_ms", delay_ms.to_string(), "at most 600000")
         }

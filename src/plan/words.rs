@@ -77,7 +77,20 @@ fn newer(kind: &FaultKind, length: &str, f: &mut fmt::Formatter<'_>) -> fmt::Res
             write!(f, "lose the renewals of the lock's owner for {length}")
         }
         FaultKind::OutsideDelete => write!(f, "delete the key of the lock's owner"),
-        FaultKind::Compaction => write!(f, "compact the history of etcd"),
+        FaultKind::Compaction => {
+            write!(f, "compact the history of etcd, and after each change for {length}")
+        }
+        FaultKind::CompactionCrash => {
+            write!(f, "kill etcd while it compacts its history, restart it after {length}")
+        }
+        FaultKind::LostRevocations => {
+            write!(f, "let etcd's revocations of leases that have run out fail for {length}")
+        }
+        FaultKind::RestartUnder { node, point, occurrence, server } => write!(
+            f,
+            "pause {node} at {point} (passage {occurrence}) for {length}, then start {server} anew \
+             under it"
+        ),
         FaultKind::Leaderless => write!(f, "leave etcd without a leader for {length}"),
         FaultKind::SlowSync { latency_ms } => {
             let each = seconds(*latency_ms);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    LockPolicy,
+    LockPolicy, Turn,
     session::{Session, within},
 };
 use crate::{
@@ -18,15 +18,17 @@ use crate::{
 /// The queue as it was read: keys with their create revisions, the first first.
 pub(super) struct Queue {
     pub(super) revision: i64,
+    /// The term of etcd's leader.
+    pub(super) term: u64,
     pub(super) keys: Vec<(String, i64)>,
 }
 
-/// Puts the own key, or finds it; its create revision, and the revision of the answer.
+/// Puts the own key, or finds it; its create revision, and what the answer says of etcd.
 pub(super) async fn enqueue<P: LockPolicy>(
     session: &Session<P>,
     policy: &P,
     key: &str,
-) -> Result<(i64, i64), LockFailure> {
+) -> Result<Turn, LockFailure> {
     let options = PutOptions::new().with_lease(policy.lease_of_key(session.lease));
     let txn = Txn::new()
         .when([Compare::create_revision(key, CompareOp::Equal, 0)])
@@ -42,12 +44,18 @@ pub(super) async fn enqueue<P: LockPolicy>(
             sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let revision = reply.header().map_or(0, |header| header.revision());
+        let (header_revision, term) = told(reply.header());
         let Some(TxnOpResponse::Get(own)) = reply.op_responses().pop() else { continue };
         if let Some(own) = own.kvs().first() {
-            return Ok((own.create_revision(), revision));
+            let create_revision = own.create_revision();
+            return Ok(Turn { create_revision, header_revision, term });
         }
     }
+}
+
+/// The revision and the term of a header.
+fn told(header: Option<&etcd::ResponseHeader>) -> (i64, u64) {
+    header.map_or((0, 0), |header| (header.revision(), header.raft_term()))
 }
 
 /// Reads the queue.
@@ -56,25 +64,30 @@ pub(super) async fn read<P: LockPolicy>(
     name: &str,
     by: SortTarget,
 ) -> Result<Queue, LockFailure> {
-    let prefix = format!("{name}/");
-    let options = GetOptions::new().with_prefix().with_sort(by, SortOrder::Ascend);
     loop {
-        let mut client = session.client.clone();
-        let get = async { Ok(client.get(prefix.clone(), Some(options.clone())).await?) };
-        if let Ok(reply) = within(session.request_timeout, get).await {
-            let keys = reply.kvs().iter();
-            return Ok(Queue {
-                revision: reply.header().map_or(0, |header| header.revision()),
-                keys: keys
-                    .map(|kv| (String::from_utf8_lossy(kv.key()).into(), kv.create_revision()))
-                    .collect(),
-            });
+        if let Ok(queue) = read_once(session.detached(), name, by).await {
+            return Ok(queue);
         }
         if !session.is_live() {
             return Err(LockFailure::unknown("the session is over"));
         }
         sleep(Duration::from_millis(100)).await;
     }
+}
+
+/// Reads the queue, or fails; also for a session that may be gone.
+pub(super) async fn read_once(
+    (mut client, limit): (etcd::Client, Duration),
+    name: &str,
+    by: SortTarget,
+) -> Result<Queue, LockFailure> {
+    let options = GetOptions::new().with_prefix().with_sort(by, SortOrder::Ascend);
+    let get = async { Ok(client.get(format!("{name}/"), Some(options)).await?) };
+    let reply = within(limit, get).await?;
+    let key =
+        |kv: &etcd::KeyValue| (String::from_utf8_lossy(kv.key()).into(), kv.create_revision());
+    let (revision, term) = told(reply.header());
+    Ok(Queue { revision, term, keys: reply.kvs().iter().map(key).collect() })
 }
 
 /// Waits until one of the two keys is deleted, or the watch breaks.

@@ -7,10 +7,14 @@
 
 use std::time::Duration;
 
-use crate::etcd::quirk::{EARLY, Quirk, Quirks};
+use crate::{
+    etcd::quirk::{EARLY, Quirk, Quirks},
+    history::Cause,
+};
 
 use super::{
-    Model,
+    Model, Store,
+    range::Range,
     response::{Event, EventType},
 };
 
@@ -80,10 +84,30 @@ impl Model {
     }
 
     /// The store comes back from its disk after a kill.
-    pub(super) fn restore(&mut self) {
+    pub(super) fn restore(&mut self, now: Duration) {
+        if self.quirks.has(Quirk::RestoredWithoutBump) {
+            self.fall_back_to_nothing(now);
+        }
         if self.quirks.has(Quirk::RevisionRegress) {
             let taken_back = self.store.forget_compacted_revisions();
             self.quirks.count(Quirk::RevisionRegress, taken_back);
         }
+    }
+
+    /// The disk is lost and a backup takes its place, of a time before there was anything. The row
+    /// of the commit log is for the judge: etcd itself has no such commit.
+    fn fall_back_to_nothing(&mut self, now: Duration) {
+        let taken_back = self.store.revision() - Store::default().revision();
+        for id in self.lessor.by_expiry().collect::<Vec<_>>() {
+            self.lessor.remove(id);
+        }
+        for key in
+            self.store.live(&Range::new(&[0], &[0])).map(|kv| kv.key.clone()).collect::<Vec<_>>()
+        {
+            self.store.delete(&key);
+        }
+        self.commit(now, Cause::Restore);
+        self.store = Store::default();
+        self.quirks.count(Quirk::RestoredWithoutBump, taken_back as u64);
     }
 }

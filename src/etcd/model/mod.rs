@@ -149,7 +149,7 @@ impl Model {
         self.observers.clear();
         self.renewals = Renewals::default();
         self.outputs.clear();
-        self.restore();
+        self.restore(now);
         self.promote(now, extend);
     }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::etcd::model::request::{DeleteRangeRequest, Request};
 
-use super::MemberState;
+use super::{Inner, MemberState, Process};
 
 /// The name under which a member's operator has no connection.
 const OPERATOR: (u64, u64) = (0, 0);
@@ -38,8 +38,43 @@ impl LostRenewals {
     }
 }
 
+/// Whether the member compacts after each change.
+#[derive(Debug, Default)]
+pub(super) struct Compacting {
+    /// How many want it.
+    orders: u32,
+    /// How many states of keys were forgotten.
+    forgotten: u64,
+}
+
+impl Inner {
+    /// Compacts after a change, if somebody wants that; false if there was nothing to compact.
+    pub(super) fn compact_again(&mut self, process: &Process) -> bool {
+        if self.compacting.orders == 0 || self.leaderless.is_some() {
+            return false;
+        }
+        let (before, revision) = (self.model.history_len(), self.model.header().revision);
+        let answer = self.model.handle(process.clock.now(), OPERATOR, Request::Compact(revision));
+        let forgotten = before.saturating_sub(self.model.history_len());
+        self.compacting.forgotten += forgotten as u64;
+        matches!(answer, Some(Ok(_)))
+    }
+}
+
 /// What others do.
 impl MemberState {
+    /// From now on forgets the past states of keys after each change.
+    pub fn begin_compacting(&self) {
+        self.lock().compacting.orders += 1;
+    }
+
+    /// Takes one such order back; gives how many states were forgotten since the last time.
+    pub fn end_compacting(&self) -> u64 {
+        let compacting = &mut self.lock().compacting;
+        compacting.orders = compacting.orders.saturating_sub(1);
+        std::mem::take(&mut compacting.forgotten)
+    }
+
     /// Loses all renewals of this lease, or of every lease, from now on; nobody is told, and the
     /// connections stay. It stays over a restart of the member.
     pub fn lose_renewals(&self, lease: Option<i64>) -> LossId {

@@ -135,6 +135,24 @@ fn r01_revision_regress_hands_revisions_out_again() {
     assert_eq!((wrong, effects), ((8, 3), 6));
 }
 
+/// After a restart the store is as it was; with the quirk it is empty and its revisions begin anew,
+/// and the commit log says so.
+#[test]
+fn restored_without_bump_begins_anew() {
+    let (right, (wrong, effects)) = both(Quirk::RestoredWithoutBump, async |world: &World| {
+        let mut client = client().await;
+        grant(&mut client, 7, 60).await;
+        put_on(&mut client, "/lock/1", 7).await;
+        world.restart_after(s(0.5)).await;
+        let left = client.get("/lock/1", None).await.expect("an answer").count();
+        let put = client.put("/lock/2", "", None).await.expect("put");
+        let causes = world.log.commits().iter().map(|commit| commit.cause).collect::<Vec<_>>();
+        (left, put.header().expect("a header").revision(), causes.contains(&Cause::Restore))
+    });
+    assert_eq!(right, (1, 3, false));
+    assert_eq!((wrong, effects), ((0, 2, true), 1));
+}
+
 /// A renewal of a lease that has run out does not revive it; with the quirk it does.
 #[test]
 fn renewal_revives_brings_a_lease_back() {

@@ -168,6 +168,62 @@ fn the_past_is_compacted_away() {
     });
 }
 
+/// As long as a compaction lasts, the past is compacted away after each change.
+#[test]
+fn a_compaction_lasts() {
+    tell(1, |cluster| async move {
+        put(&cluster, CLIENT).await;
+        let put_twice = |cluster: Cluster| async move {
+            with_etcd(&cluster, CLIENT, |mut etcd| async move {
+                let put = etcd.put("k", "1", None).await.expect("put");
+                let past = put.header().expect("a header").revision();
+                etcd.put("k", "2", None).await.expect("put");
+                etcd.get("k", Some(GetOptions::new().with_revision(past))).await.is_ok()
+            })
+            .await
+        };
+        let end = begin(&cluster, 1000, FaultKind::Compaction);
+        assert!(!put_twice(cluster.clone()).await, "compacted");
+        assert!(end(&cluster) >= 2);
+        assert!(put_twice(cluster).await, "as always");
+    });
+}
+
+/// The member dies with its past compacted away, and comes back with all else.
+#[test]
+fn a_member_dies_in_a_compaction() {
+    tell(1, |cluster| async move {
+        assert!(skipped(&cluster, FaultKind::CompactionCrash).is_some(), "nothing to compact");
+        put(&cluster, CLIENT).await;
+        put(&cluster, CLIENT).await;
+        let end = begin(&cluster, 1000, FaultKind::CompactionCrash);
+        assert!(cluster.is_down(ETCD));
+        assert!(skipped(&cluster, FaultKind::CompactionCrash).is_some(), "it is down");
+        assert_eq!(end(&cluster), 1);
+        sleep(ms(10)).await;
+        let (past, present) = with_etcd(&cluster, CLIENT, |mut etcd| async move {
+            let past = etcd.get("k", Some(GetOptions::new().with_revision(2))).await.is_ok();
+            (past, etcd.get("k", None).await.expect("an answer").kvs().len())
+        })
+        .await;
+        assert_eq!((past, present), (false, 1));
+    });
+}
+
+/// A lease that has run out stays while revocations fail, and goes 3 s after the last try.
+#[test]
+fn revocations_fail_and_are_tried_again() {
+    tell(1, |cluster| async move {
+        with_etcd(&cluster, CLIENT, |mut etcd| async move { own(&mut etcd, 2).await }).await;
+        let end = begin(&cluster, 4000, FaultKind::LostRevocations);
+        sleep(ms(4000)).await;
+        assert!(cluster.member().owner("/lock").is_some(), "its time is over and it is there");
+        assert!(end(&cluster) >= 1);
+        sleep(ms(3500)).await;
+        assert_eq!(cluster.member().owner("/lock"), None);
+    });
+}
+
 /// Puts a key; how long it took.
 async fn put(cluster: &Cluster, from: NodeName) -> std::time::Duration {
     with_etcd(cluster, from, |mut etcd| async move {

@@ -6,7 +6,9 @@ use super::{CLIENT, ETCD, NodeName, ask, begin, ms, stored, tell, write};
 use crate::{
     cluster::Cluster,
     fault::Injector,
+    history::EventKind,
     plan::{Fault, FaultKind, Plan},
+    point,
     storage::Request,
     time::{self, Instant, sim::true_ns, sleep},
 };
@@ -172,5 +174,48 @@ fn a_pause_at_a_point_is_there_and_then() {
         let (first, second, third) = execute(&cluster, kind, story).await;
         assert!(first < ms(30) && third < ms(30), "{first:?} {third:?}");
         assert!(second >= ms(1500) && second < ms(1530), "{second:?}");
+    });
+}
+
+/// A client stops at its point, and the server lives meanwhile; when the client goes on, the server
+/// has died and started anew, and still has what it keeps.
+#[test]
+fn a_server_restarts_under_a_client_that_stands_still() {
+    tell(1, |cluster| async move {
+        assert!(write(&cluster, "kept", 1).await.0);
+        let point = "client.before_write";
+        let kind = FaultKind::RestartUnder {
+            node: CLIENT,
+            point: point.into(),
+            occurrence: 1,
+            server: STORAGE,
+        };
+        let restarts = |cluster: &Cluster| {
+            let events = cluster.recorder().finish().0.events;
+            let restarted = |event: &&crate::history::Event| event.kind == EventKind::Restarted;
+            events.iter().filter(restarted).map(|event| event.node).collect::<Vec<_>>()
+        };
+        let story = async {
+            sleep(ms(10)).await;
+            let passing = async {
+                let passing = cluster.spawn(CLIENT, async move {
+                    let began = Instant::now();
+                    point::reach(point).await;
+                    began.elapsed()
+                });
+                passing.await.expect("its node is not killed")
+            };
+            let meanwhile = async {
+                sleep(ms(1000)).await;
+                stored(&cluster).await
+            };
+            let (took, meanwhile) = tokio::join!(passing, meanwhile);
+            assert!(took >= ms(1500) && took < ms(1530), "{took:?}");
+            assert_eq!(meanwhile.as_deref(), Some("kept"), "the server lives until then");
+            cluster.storage_listens().await;
+            assert_eq!(stored(&cluster).await.as_deref(), Some("kept"));
+        };
+        execute(&cluster, kind, story).await;
+        assert_eq!(restarts(&cluster), [STORAGE]);
     });
 }
