@@ -48,6 +48,12 @@ pub(super) fn of_connecting(error: &Error, shows: Shows) -> String {
     format!("{reason} ({hint})")
 }
 
+/// Whether waiting will not help: certificates and keys that do not fit.
+pub(super) fn is_lasting(error: &Error) -> bool {
+    let reason = reason(error);
+    ["invalid peer certificate", "KeyMismatch"].iter().any(|words| reason.contains(words))
+}
+
 /// Whether etcd itself answered, and said no.
 pub(super) fn is_refusal(error: &Error) -> bool {
     match error {
