@@ -19,8 +19,7 @@ async fn waits_for_a_leader() {
     trio.kill(0);
     trio.kill(1);
     let program = lock(&trio.endpoints()[2], &["--wait", "1m"]);
-    let line = program.line("it is tried again for ").await;
-    assert!(line.contains(&trio.endpoints()[2]), "{line}");
+    program.line("it is tried again for ").await;
     trio.start_again(0);
     let (status, lines) = program.ends().await;
     assert_eq!(status, Some(7), "{lines:?}");

@@ -194,16 +194,19 @@ async fn hold(arguments: &LockArguments, held: Held, signals: &mut Signals) -> R
     }
 }
 
-/// Gives lock and lease back. What does not work is left to the lease's end; a session that is over
-/// has nothing to give back.
+/// Gives lock and lease back, in the time of one request and not beyond the lease's end. What does
+/// not work is left to that; a session that is over has nothing to give back.
 async fn release(mutex: &Mutex, session: &Session, limit: Duration) {
     if session.is_done() {
         return;
     }
-    if mutex.token().is_some() {
-        let _ = timeout(limit, mutex.unlock()).await;
-    }
-    match timeout(limit, session.close()).await {
+    let giving_back = async {
+        if mutex.token().is_some() {
+            let _ = mutex.unlock().await;
+        }
+        session.close().await
+    };
+    match timeout(limit.min(session.remaining()), giving_back).await {
         Ok(Ok(())) => {}
         _ => tracing::warn!(lease = session.lease(), "lease not revoked; it will expire"),
     }
