@@ -65,7 +65,7 @@ fn merged(arguments: &MergeArguments) -> Result<(), String> {
         if merge::is_unbegun(&text) {
             let name = file.display();
             err(format_args!(
-                "warning: {name}: no whole first line: its process recorded nothing, and is left out"
+                "warning: {name}: no whole first line: its process recorded nothing; left out"
             ));
         }
         texts.push((file.display().to_string(), text));

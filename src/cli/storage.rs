@@ -110,7 +110,7 @@ async fn serve(arguments: &StorageArguments) -> Result<(), Failure> {
     // First of all, so that a signal at any time ends it in an orderly way.
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-    // Whose default is death in the midst of a write. Caught, the write fails, and the log says why.
+    // Whose default is death in the midst of a write. Caught, the write fails and says why.
     let _too_large = signal(SignalKind::from_raw(Signal::SIGXFSZ as i32)).map_err(failed)?;
     let listener = bind("--listen", &arguments.listen).await?;
     let counters = match &arguments.admin {

@@ -253,8 +253,8 @@ fn sizes_are_limited() {
     });
 }
 
-/// A head is refused if and only if it is longer than the limit, however it comes: in one piece, cut
-/// anywhere, with a body, or behind another request; also with a limit below what hyper reads.
+/// A head is refused if and only if it is longer than the limit, however it comes: in one piece,
+/// cut anywhere, with a body, or behind another request; also with a limit below what hyper reads.
 #[test]
 fn heads_are_limited_to_the_byte() {
     for max in [8192, 20_000, 500] {

@@ -69,8 +69,9 @@ impl Held {
     }
 
     /// Whether the lock is held as far as the client can know: not unlocked through any handle of
-    /// the session, not found to be gone ([`Held::lost`]), and the session is live on its own clock. Ask right before what must only
-    /// happen under the lock, and send the token all the same.
+    /// the session, not found to be gone ([`Held::lost`]), and the session is live on its own
+    /// clock. Ask right before what must only happen under the lock, and send the token all the
+    /// same.
     pub fn is_live(&self) -> bool {
         !self.place.is_retired(self.token.get()) && self.session.is_live()
     }

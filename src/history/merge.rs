@@ -52,8 +52,8 @@ pub fn is_unbegun(text: &str) -> bool {
 }
 
 /// Merges the texts of the files, each with its name. A last line without an end is left out: its
-/// process was killed while writing it; so is a file that is not begun ([`is_unbegun`]). Times begin
-/// at the first event.
+/// process was killed while writing it; so is a file that is not begun ([`is_unbegun`]). Times
+/// begin at the first event.
 ///
 /// What the checkers can say of it: the classes of writes, lost updates and token order rest on the
 /// storage's apply order and on create revisions, which no clock touches. Grant validity is judged

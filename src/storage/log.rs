@@ -44,8 +44,8 @@ pub enum LogError {
     },
     /// There was a log, and it is gone.
     #[error(
-        "there is no file \"log-…\" although this directory has held one, as its file \"lock\" says: \
-         restore the log, or remove \"lock\" to start empty and lose what was here"
+        "there is no file \"log-…\" although this directory has held one, as its file \"lock\" \
+         says: restore the log, or remove \"lock\" to start empty and lose what was here"
     )]
     Missing,
     /// The state machine, or its guard, gives no bytes to keep.

@@ -2,9 +2,9 @@
 //!
 //! When the command is stopped from its terminal (Ctrl-Z, or because it reads from the background),
 //! its group is stopped as a whole, and then this process's, so that the shell gets the terminal
-//! back. Nothing runs under the lock then, and nobody renews it. Continued (`fg`, `bg`), the lock is
-//! looked at first: the command goes on when it is held for sure, and is killed where it stands
-//! when it is not. A command that is stopped otherwise (SIGSTOP, or without a terminal) is somebody
+//! back. Nothing runs under the lock then, and nobody renews it. Continued (`fg`, `bg`), this
+//! process looks at the lock first: the command goes on when it is held for sure, and is killed
+//! where it stands when it is not. A command that is stopped otherwise (SIGSTOP, or without a terminal) is somebody
 //! else's to continue: its lock is renewed, and if it is about to be lost the command is woken to
 //! be ended.
 //!
@@ -191,9 +191,9 @@ impl Child {
         self.signal(Signal::SIGSTOP);
         drop(self.terminal.take());
         self.suspended = true;
-        // Not SIGSTOP: who has no shell to continue it (an orphaned group) must not be stopped, and
-        // the system sees to that for this signal. Not SIGTSTP: that one is caught. Not this process
-        // alone: a shell waits until the whole job has stopped.
+        // Not SIGSTOP: who has no shell to continue it (an orphaned group) must not be stopped,
+        // and the system sees to that for this signal. Not SIGTSTP: that one is caught. Not this
+        // process alone: a shell waits until the whole job has stopped.
         if let Err(error) = killpg(getpgrp(), Signal::SIGTTOU) {
             tracing::debug!(%error, "not stopped");
         }
