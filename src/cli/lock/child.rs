@@ -4,9 +4,9 @@
 //! its group is stopped as a whole, and then this process's, so that the shell gets the terminal
 //! back. Nothing runs under the lock then, and nobody renews it. Continued (`fg`, `bg`), this
 //! process looks at the lock first: the command goes on when it is held for sure, and is killed
-//! where it stands when it is not. A command that is stopped otherwise (SIGSTOP, or without a terminal) is somebody
-//! else's to continue: its lock is renewed, and if it is about to be lost the command is woken to
-//! be ended.
+//! where it stands when it is not. A command that is stopped otherwise (SIGSTOP, or without a
+//! terminal) is somebody else's to continue: its lock is renewed, and if it is about to be lost the
+//! command is woken to be ended.
 //!
 //! That a command is stopped is noticed on Linux only; elsewhere the system's question for it would
 //! also take away the news of its end.
