@@ -12,14 +12,22 @@ use leasehold::{
 };
 
 mod chaos;
+mod honesty;
 mod mutation;
 mod naive;
+mod naive_honest;
 mod naive_lease;
 mod naive_live;
+mod naive_lock;
+mod naive_order;
 mod naive_storage;
 mod naive_time;
+mod naive_update;
+mod queueing;
 mod reached;
+mod searching;
 mod story;
+mod updating;
 mod waiting;
 
 use story::Story;

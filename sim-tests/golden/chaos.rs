@@ -15,7 +15,7 @@ use leasehold::{
 use super::{naive, naive_lease, naive_storage, naive_time, story::Story};
 
 /// The verdict of a checker: none if there was nothing to judge, else the broken rule.
-fn judged(name: &str, history: &History) -> Option<Option<&'static str>> {
+pub fn judged(name: &str, history: &History) -> Option<Option<&'static str>> {
     let checker = checker::by_name(name).expect("a checker of the catalog");
     match checker.check(&Index::new(history)).verdict {
         Verdict::Pass => Some(None),
@@ -25,7 +25,7 @@ fn judged(name: &str, history: &History) -> Option<Option<&'static str>> {
     }
 }
 
-fn renumber(history: &mut History) {
+pub fn renumber(history: &mut History) {
     for (seq, event) in (0..).zip(&mut history.events) {
         event.seq = seq;
     }

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use super::{Checker, Finding, Verdict, index::Index};
+use super::{Checker, Finding, Verdict, index::Index, value::Value};
 use crate::history::{Cause, EventKind, FaultAction, Function, Phase};
 
 const NAME: &str = "assumptions";
@@ -105,8 +105,7 @@ impl Checker for Assumptions {
 
 fn incomplete(index: &Index<'_>) -> Option<String> {
     let phases: Vec<Phase> = index
-        .history
-        .events
+        .beside
         .iter()
         .filter_map(|event| match event.kind {
             EventKind::Phase(phase) => Some(phase),
@@ -134,11 +133,11 @@ fn incomplete(index: &Index<'_>) -> Option<String> {
 }
 
 fn repeated_value(index: &Index<'_>) -> Option<String> {
-    let mut values: Vec<&str> = index
+    let mut values: Vec<Value<'_>> = index
         .ops
         .iter()
         .filter_map(|op| match op.f {
-            Function::Write { value, .. } => Some(value.as_str()),
+            Function::Write { value, .. } => Some(Value::new(value)),
             _ => None,
         })
         .collect();
@@ -146,12 +145,12 @@ fn repeated_value(index: &Index<'_>) -> Option<String> {
     values
         .windows(2)
         .find(|pair| pair[0] == pair[1])
-        .map(|pair| format!("{:?} was written by two operations", pair[0]))
+        .map(|pair| format!("{:?} was written by two operations", pair[0].text))
 }
 
 fn broken_lineage(index: &Index<'_>) -> Option<String> {
     let (mut last_index, mut last_revision) = (0, i64::MIN);
-    for event in &index.history.events {
+    for event in &index.beside {
         let EventKind::Commit(commit) = &event.kind else { continue };
         if commit.cause == Cause::Restore {
             return Some(format!("event {} restores a backup", event.seq));
@@ -215,7 +214,7 @@ fn order_against_time(index: &Index<'_>) -> Option<String> {
 fn not_healed(index: &Index<'_>) -> Option<String> {
     let mut open: BTreeMap<u32, u64> = BTreeMap::new();
     let mut healed = false;
-    for event in &index.history.events {
+    for event in &index.beside {
         match &event.kind {
             EventKind::Phase(Phase::Settle) => {
                 if let Some((fault, begun)) = open.first_key_value() {

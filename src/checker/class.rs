@@ -211,7 +211,8 @@ fn class_of(index: &Index<'_>, row: &Row<'_>, superseded: bool) -> Option<Class>
         RowResult::Refused => row.effective,
     };
     let lock = index.incarnations[incarnation].lock;
-    let current = || index.owner_at(lock, row.seq) == Some(incarnation);
+    let owner = || index.owner_at(lock, row.seq);
+    let current = || owner().is_some_and(|owner| index.is_same(owner, incarnation));
     Some(match (superseded, accepted) {
         (true, true) => Class::StaleAccepted,
         (true, false) => Class::StaleRefused,

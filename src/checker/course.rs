@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::history::{EventKind, FaultAction, History, NodeName};
+use crate::history::{Event, EventKind, FaultAction, NodeName};
 
 /// A mended link delivers what it has held within this time.
 const RESENT_NS: u64 = 1_100_000_000;
@@ -43,10 +43,10 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// The course of all nodes of a history.
-    pub fn new(history: &History) -> Course {
+    /// The course of all nodes, from all events of a history that tell of it.
+    pub fn new(events: &[&Event]) -> Course {
         let mut pass = Pass::default();
-        for event in &history.events {
+        for event in events {
             pass.event(event.at_ns, event.node, &event.kind);
         }
         pass.finish()

@@ -16,9 +16,10 @@ use std::cell::OnceCell;
 use super::{
     assumption::{self, Assumption},
     class::{self, Classification},
+    course::Course,
 };
 use crate::history::{
-    ApplyRow, Cause, Function, History, HoldingId, NodeName, OpId, OpKind, Outcome, RowResult,
+    ApplyRow, Cause, Event, Function, History, HoldingId, NodeName, OpId, OpKind, Outcome, RowResult,
 };
 
 /// What the checkers share about one history.
@@ -36,34 +37,43 @@ pub struct Index<'h> {
     pub incarnations: Vec<Incarnation<'h>>,
     /// In apply order.
     pub rows: Vec<Row<'h>>,
+    /// Every event beside the requests to the storage, their calls included: the few that most
+    /// checkers look at.
+    pub beside: Vec<&'h Event>,
     /// (operation, row), sorted: which rows an operation has.
     op_rows: Vec<(usize, usize)>,
     /// Where each operation begins in `op_rows`, and where the last one ends.
     op_rows_from: Vec<usize>,
-    ids: OpIds,
+    ids: Ids,
+    course: OnceCell<Course>,
     classification: OnceCell<Classification>,
     failures: OnceCell<Vec<(Assumption, String)>>,
 }
 
-/// Positions of operations by their name: sorted, and as a rule dense.
+/// Positions of operations, or of holdings, by the number in their name: sorted, and as a rule
+/// dense.
 #[derive(Debug, Default)]
-struct OpIds(Vec<(OpId, usize)>);
+struct Ids(Vec<(u64, usize)>);
 
-impl OpIds {
-    fn insert(&mut self, id: OpId, op: usize) {
+impl Ids {
+    fn insert(&mut self, id: u64, position: usize) {
         // Names rise with the invocations, so this is a push at the end.
+        if self.0.last().is_none_or(|(last, _)| *last < id) {
+            self.0.push((id, position));
+            return;
+        }
         let at = self.0.partition_point(|(known, _)| *known < id);
         match self.0.get_mut(at) {
-            Some(known) if known.0 == id => known.1 = op,
-            _ => self.0.insert(at, (id, op)),
+            Some(known) if known.0 == id => known.1 = position,
+            _ => self.0.insert(at, (id, position)),
         }
     }
 
-    fn position(&self, id: OpId) -> Option<usize> {
+    fn position(&self, id: u64) -> Option<usize> {
         let (first, _) = self.0.first()?;
-        let guess = usize::try_from(id.0.checked_sub(first.0)?).ok()?;
+        let guess = usize::try_from(id.checked_sub(*first)?).ok()?;
         match self.0.get(guess) {
-            Some((known, op)) if *known == id => Some(*op),
+            Some((known, position)) if *known == id => Some(*position),
             _ => {
                 let at = self.0.binary_search_by_key(&id, |(known, _)| *known).ok()?;
                 Some(self.0[at].1)
@@ -259,15 +269,25 @@ impl<'h> Index<'h> {
         after.checked_sub(1).and_then(|last| owners[last].owner)
     }
 
-    /// Whether the incarnation is owner in some revision that is current between two events.
-    pub fn owned_between(&self, incarnation: usize, from: u64, to: u64) -> bool {
-        let lock = self.incarnations[incarnation].lock;
+    /// Whether the incarnation is owner of this lock in some revision that is current between two
+    /// events.
+    pub fn owned_between(&self, lock: usize, incarnation: usize, from: u64, to: u64) -> bool {
         let owners = &self.locks[lock].owners;
         let first = owners.partition_point(|change| change.seq <= from).saturating_sub(1);
         owners[first..]
             .iter()
             .take_while(|change| change.seq < to)
-            .any(|change| change.owner == Some(incarnation))
+            .any(|change| change.owner.is_some_and(|owner| self.is_same(owner, incarnation)))
+    }
+
+    /// Whether two lives of a key are one incarnation (D1). Only a store that repeats revisions has
+    /// a key come back as the same.
+    pub fn is_same(&self, one: usize, other: usize) -> bool {
+        let identity = |incarnation: usize| {
+            let incarnation = &self.incarnations[incarnation];
+            (incarnation.create_revision, incarnation.key)
+        };
+        one == other || identity(one) == identity(other)
     }
 
     /// The rows of an operation, in apply order.
@@ -278,7 +298,18 @@ impl<'h> Index<'h> {
 
     /// The position of the operation of this name.
     pub fn op(&self, id: OpId) -> Option<usize> {
-        self.ids.position(id)
+        self.ids.position(id.0)
+    }
+
+    /// The events after this one, of those in [`Index::beside`].
+    pub fn beside_after(&self, seq: u64) -> impl Iterator<Item = &'h Event> {
+        let after = self.beside.partition_point(|event| event.seq <= seq);
+        self.beside[after..].iter().copied()
+    }
+
+    /// The course of the nodes, computed once.
+    pub(super) fn course(&self) -> &Course {
+        self.course.get_or_init(|| Course::new(&self.beside))
     }
 
     /// The classes of the writes (D4), computed once.

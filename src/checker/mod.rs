@@ -31,6 +31,7 @@ pub mod session_honesty;
 pub mod session_survival;
 mod spec;
 pub mod token_order;
+mod value;
 
 pub use assumption::Assumption;
 pub use class::{Class, Classes};

@@ -4,14 +4,15 @@
 //! its value was ever read. The last needs written values to be unique, which is an assumption.
 
 use super::{Op, Row};
+use crate::checker::value::Value;
 use crate::history::{OpKind, Outcome, Reply, RowResult};
 
 /// The values whose reading matters, sorted, each with the last boot in which a row answered it
 /// (0 if only a client told); `None` until it is seen.
-struct Asked<'h>(Vec<(&'h str, Option<u32>)>);
+struct Asked<'h>(Vec<(Value<'h>, Option<u32>)>);
 
 impl<'h> Asked<'h> {
-    fn new(mut values: Vec<&'h str>) -> Self {
+    fn new(mut values: Vec<Value<'h>>) -> Self {
         values.sort_unstable();
         values.dedup();
         Asked(values.into_iter().map(|value| (value, None)).collect())
@@ -33,17 +34,20 @@ impl<'h> Asked<'h> {
         }
     }
 
-    fn see(&mut self, value: &str, boot: u32) {
-        if let Ok(at) = self.0.binary_search_by_key(&value, |(asked, _)| asked) {
+    fn see(&mut self, value: &'h str, boot: u32) {
+        if let Ok(at) = self.position(value) {
             let seen = &mut self.0[at].1;
             *seen = (*seen).max(Some(boot));
         }
     }
 
     fn last_boot(&self, value: Option<&str>) -> Option<u32> {
-        let value = value?;
-        let at = self.0.binary_search_by_key(&value, |(asked, _)| asked).ok()?;
-        self.0[at].1
+        self.0[self.position(value?).ok()?].1
+    }
+
+    fn position(&self, value: &str) -> Result<usize, usize> {
+        let value = Value::new(value);
+        self.0.binary_search_by(|(asked, _)| asked.cmp(&value))
     }
 }
 
@@ -68,7 +72,7 @@ pub(super) fn settle(rows: &mut [Row<'_>], ops: &[Op<'_>], op_rows: &[(usize, us
         let plain = (row.row.effect || told(row)) && row.row.boot == last_boot;
         row.is_write() && !plain
     };
-    let asked = rows.iter().filter(undecided).filter_map(|row| row.row.value.as_deref());
+    let asked = rows.iter().filter(undecided).filter_map(|row| row.row.value.as_deref().map(Value::new));
     let mut asked = Asked::new(asked.collect());
     asked.look_for_reads(rows, ops);
     for row in rows {
