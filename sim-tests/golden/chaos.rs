@@ -75,7 +75,7 @@ struct Asked {
 }
 
 /// A history of a storage that forgets at a restart what it may forget.
-fn storage_history(seed: Seed) -> History {
+pub fn storage_history(seed: Seed) -> History {
     let mut stream = seed.stream("chaos");
     let mut story = Story::new();
     let (mut machine, mut kept) = (Machine::default(), Vec::<Machine>::new());
@@ -235,7 +235,7 @@ fn storage_checkers_and_naive_copies_agree() {
 }
 
 /// A history of two leases with two keys; `stream` decides how wrong it is.
-fn lease_history(seed: Seed) -> History {
+pub fn lease_history(seed: Seed) -> History {
     let mut stream = seed.stream("leases");
     let mut events: Vec<(NodeName, EventKind)> = Vec::new();
     let etcd = NodeName::Etcd(1);
@@ -319,7 +319,7 @@ fn lease_checkers_and_naive_copies_agree() {
 }
 
 /// Calls with deadlines on clocks of changing rates, of nodes that stand still at times.
-fn deadline_history(seed: Seed) -> History {
+pub fn deadline_history(seed: Seed) -> History {
     let mut stream = seed.stream("deadlines");
     let mut history = History::default();
     let mut at_ns = 0;
@@ -364,7 +364,7 @@ fn deadlines_and_naive_copy_agree() {
 }
 
 /// One client's session, renewed when nothing hinders it, and what hinders it.
-fn session_history(seed: Seed) -> History {
+pub fn session_history(seed: Seed) -> History {
     let mut stream = seed.stream("session");
     let (client, etcd) = (NodeName::Client(1), NodeName::Etcd(1));
     let mut history = History::default();

@@ -132,7 +132,7 @@ impl Teller {
     }
 }
 
-fn session_history(seed: Seed) -> History {
+pub fn session_history(seed: Seed) -> History {
     let mut stream = seed.stream("honesty");
     let ttl_s = stream.between(1, 3);
     let client = Client { ahead_ns: 0, deadline_ns: 0, holding: None };

@@ -86,7 +86,7 @@ impl Teller {
     }
 }
 
-fn queueing_history(seed: Seed) -> History {
+pub fn queueing_history(seed: Seed) -> History {
     let stream = seed.stream("queueing");
     let mut teller =
         Teller { stream, story: Story::new(), clients: [At::Nothing; 3], holdings: 0 };

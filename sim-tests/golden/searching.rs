@@ -97,7 +97,7 @@ impl Teller {
     }
 }
 
-fn small_history(seed: Seed) -> History {
+pub fn small_history(seed: Seed) -> History {
     let mut story = Story::new();
     let stream = seed.stream("searching");
     let tokens: Vec<i64> = (1..=3).map(|client| story.acquire(client, u64::from(client))).collect();

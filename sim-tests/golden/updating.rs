@@ -78,7 +78,7 @@ fn count(value: &str) -> u64 {
     value.split(':').next().and_then(|number| number.parse().ok()).expect("a counted value")
 }
 
-fn counting_history(seed: Seed) -> History {
+pub fn counting_history(seed: Seed) -> History {
     let (stream, story) = (seed.stream("counting"), Story::new());
     let mut teller =
         Teller { stream, story, value: None, mark: 0, flying: Vec::new(), written: 0 };
