@@ -168,11 +168,11 @@ fn broken_lineage(index: &Index<'_>) -> Option<String> {
 }
 
 fn shared_domain(index: &Index<'_>) -> Option<String> {
-    let mut lock_of: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut lock_of: BTreeMap<u32, usize> = BTreeMap::new();
     for row in &index.rows {
         let Some(holding) = row.holding else { continue };
         let lock = index.holdings[holding].lock;
-        let first = *lock_of.entry(&row.row.domain).or_insert(lock);
+        let first = *lock_of.entry(row.domain).or_insert(lock);
         if first != lock {
             return Some(format!(
                 "locks {:?} and {:?} share domain {:?}",
@@ -186,7 +186,7 @@ fn shared_domain(index: &Index<'_>) -> Option<String> {
 fn order_against_time(index: &Index<'_>) -> Option<String> {
     let (mut last_place, mut last_seq) = ((0, 0), None);
     for row in &index.rows {
-        let at = row.row.index;
+        let (_, at) = row.place();
         if row.place() <= last_place || last_seq >= Some(row.seq) {
             return Some(format!("apply index {at} is out of order"));
         }

@@ -9,6 +9,7 @@
 
 mod build;
 mod effect;
+mod name;
 mod queue;
 
 use std::cell::OnceCell;
@@ -215,6 +216,14 @@ pub struct Row<'h> {
     pub seq: u64,
     /// The row.
     pub row: &'h ApplyRow,
+    /// A number of its domain: rows of one domain have the same.
+    pub domain: u32,
+    /// A number of its key: rows of one key in one domain have the same.
+    pub key: u32,
+    /// Which life of the storage it is of, and its place in the order of application.
+    place: (u32, u64),
+    result: RowResult,
+    kind: OpKind,
     /// Position in [`Index::ops`].
     pub op: Option<usize>,
     /// Position in [`Index::holdings`].
@@ -236,12 +245,12 @@ pub struct Row<'h> {
 impl Row<'_> {
     /// Whether the fence let it through.
     pub fn admitted(&self) -> bool {
-        self.row.result == RowResult::Admitted
+        self.result == RowResult::Admitted
     }
 
     /// Whether it is a write.
     pub fn is_write(&self) -> bool {
-        self.row.kind == OpKind::Write
+        self.kind == OpKind::Write
     }
 
     /// Whether it raises the mark that the judge recomputes: admitted, with a token.
@@ -252,12 +261,22 @@ impl Row<'_> {
     /// Its place in the order of application. Over a restart that forgot rows the index is given
     /// anew, so the boot comes first.
     pub fn place(&self) -> (u32, u64) {
-        (self.row.boot, self.row.index)
+        self.place
+    }
+
+    /// Which life of the storage it is of.
+    pub fn boot(&self) -> u32 {
+        self.place.0
+    }
+
+    /// What the storage did with it.
+    pub fn result(&self) -> RowResult {
+        self.result
     }
 
     /// Whether it is before `later` in what the storage still knew when it applied `later`.
     pub fn precedes(&self, later: &Row<'_>) -> bool {
-        self.place() < later.place() && (self.row.boot == later.row.boot || self.survives)
+        self.place() < later.place() && (self.boot() == later.boot() || self.survives)
     }
 }
 

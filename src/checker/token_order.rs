@@ -80,7 +80,7 @@ fn wire_tokens(index: &Index<'_>) -> Vec<Option<Tokens>> {
             see(holding.incarnation, holding.token, ok);
         }
     }
-    for row in index.rows.iter().filter(|row| row.row.result != RowResult::Rejected) {
+    for row in index.rows.iter().filter(|row| row.result() != RowResult::Rejected) {
         see(row.incarnation, row.row.token, row.seq);
     }
     tokens

@@ -5,7 +5,7 @@
 
 use std::{cell::OnceCell, collections::BTreeMap};
 
-use super::{Belief, Holding, Index, Ids, Op, Row, effect, queue::Queues};
+use super::{Belief, Holding, Ids, Index, Op, Row, effect, name::Names, queue::Queues};
 use crate::history::{
     ApplyRow, Boundary, Event, EventKind, Function, History, HoldingId, NodeName, OpId, Outcome,
     Reply,
@@ -57,7 +57,8 @@ struct Pass<'h> {
     leases: BTreeMap<NodeName, i64>,
     /// Holdings that are believed in at this point of the pass.
     believed: Vec<usize>,
-    applied: Vec<(u64, &'h ApplyRow)>,
+    /// (place, seq, row).
+    applied: Vec<((u32, u64), u64, &'h ApplyRow)>,
     /// (boot, request, seq).
     arrivals: Vec<(u32, u64, u64)>,
     answers: Vec<(u32, u64, u64)>,
@@ -69,7 +70,9 @@ impl<'h> Pass<'h> {
             EventKind::Invoke { op, holding, f } => self.invoke(seq, node, *op, *holding, f),
             EventKind::Return { op, outcome } => self.end(seq, *op, outcome),
             EventKind::Commit(commit) => self.queues.commit(seq, commit),
-            EventKind::Apply(row) => self.applied.push((seq, row)),
+            EventKind::Apply(row) => {
+                self.applied.push(((row.boot, row.index), seq, row));
+            }
             EventKind::Storage(Boundary::Arrival { boot, request }) => {
                 self.arrivals.push((*boot, *request, seq));
             }
@@ -246,11 +249,13 @@ impl<'h> Pass<'h> {
     fn rows(&mut self) -> (Vec<Row<'h>>, Vec<(usize, usize)>) {
         self.arrivals.sort_unstable();
         self.answers.sort_unstable();
-        self.applied.sort_by_key(|(_, row)| (row.boot, row.index));
+        self.applied.sort_by_key(|(place, ..)| *place);
+        let mut names = Names::default();
         let mut op_rows = Vec::with_capacity(self.applied.len());
         let (mut arrived, mut left) = (0, 0);
         let mut rows = Vec::with_capacity(self.applied.len());
-        for &(seq, row) in &self.applied {
+        for &(place, seq, row) in &self.applied {
+            let (domain, key) = names.of(row);
             let op = row.tag.and_then(|tag| self.ids.position(tag));
             if let Some(op) = op {
                 op_rows.push((op, rows.len()));
@@ -260,6 +265,11 @@ impl<'h> Pass<'h> {
             rows.push(Row {
                 seq,
                 row,
+                domain,
+                key,
+                place,
+                result: row.result,
+                kind: row.kind,
                 op,
                 holding,
                 incarnation,
