@@ -85,7 +85,8 @@ fn judge_file(checker: &dyn Checker, path: &Path, history: &History) {
 fn golden_histories() {
     for checker in checker::all() {
         let (name, files) = (checker.name(), golden_files(*checker));
-        let ends = |end| files.iter().filter(move |(path, _)| path.to_string_lossy().ends_with(end));
+        let ends =
+            |end| files.iter().filter(move |(path, _)| path.to_string_lossy().ends_with(end));
         let (ok, bad) = (ends(".ok.jsonl").count(), ends(".bad.jsonl").count());
         assert!(ok >= 1 && bad >= 2 && ok + bad == files.len(), "{name}: {ok} ok, {bad} bad");
         for (path, history) in &files {

@@ -184,9 +184,8 @@ pub fn release_validity(history: &History) -> (u64, Broken) {
         let acquire = acquire_of(&acquires, *holding, event.seq);
         let Some(own) = acquire.and_then(|acquire| incarnation(history, acquire)) else { continue };
         judged += 1;
-        let there = |seq: u64| {
-            queue(history, lock_of(own.0).unwrap_or_default(), seq).contains(&own)
-        };
+        let there =
+            |seq: u64| queue(history, lock_of(own.0).unwrap_or_default(), seq).contains(&own);
         let for_good = |from: u64| !(from..history.events.len() as u64).any(there);
         if !(event.seq..=ok).any(for_good) {
             broken.insert(("release", ok));
@@ -217,13 +216,10 @@ fn acquire_of_row<'a, 'h>(
 }
 
 /// The tokens that went over the wire, each with its incarnation.
-fn wire_tokens<'h>(
-    history: &'h History,
-    acquires: &[Acquire<'h>],
-) -> Vec<(Incarnation<'h>, i64)> {
-    let told = acquires.iter().filter_map(|acquire| {
-        Some((incarnation(history, acquire)?, acquire.answer?.1))
-    });
+fn wire_tokens<'h>(history: &'h History, acquires: &[Acquire<'h>]) -> Vec<(Incarnation<'h>, i64)> {
+    let told = acquires
+        .iter()
+        .filter_map(|acquire| Some((incarnation(history, acquire)?, acquire.answer?.1)));
     let at_storage = rows(history).filter(|(_, row)| row.result != RowResult::Rejected);
     let at_storage = at_storage.filter_map(|(_, row)| {
         let acquire = acquire_of_row(history, acquires, row)?;
@@ -284,12 +280,7 @@ fn named(event: &Event) -> Option<&str> {
 
 /// Whether an admitted token is beyond what was committed in its lock's queue by then, or in any
 /// queue if nobody knows whose it is.
-fn beyond_committed(
-    history: &History,
-    acquires: &[Acquire<'_>],
-    seq: u64,
-    row: &ApplyRow,
-) -> bool {
+fn beyond_committed(history: &History, acquires: &[Acquire<'_>], seq: u64, row: &ApplyRow) -> bool {
     let Some(token) = row.token.filter(|_| row.result == RowResult::Admitted) else { return false };
     let lock = acquire_of_row(history, acquires, row).map(|acquire| acquire.lock);
     !history.events.iter().filter(|event| event.seq < seq).any(|event| match &event.kind {

@@ -4,9 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use leasehold::history::{
-    Event, EventKind, Function, History, HoldingId, OpId, Outcome, Reply,
-};
+use leasehold::history::{Event, EventKind, Function, History, HoldingId, OpId, Outcome, Reply};
 
 /// An operation at the storage that may have had its effect.
 #[derive(Clone)]

@@ -25,9 +25,7 @@ fn told(history: &History, op: OpId) -> Option<&Option<String>> {
 /// The read that an operation was computed from.
 fn based_on(history: &History, tag: Option<u64>) -> Option<OpId> {
     history.events.iter().find_map(|event| match &event.kind {
-        EventKind::Invoke { op, f: Function::Write { based_on, .. }, .. }
-            if Some(op.0) == tag =>
-        {
+        EventKind::Invoke { op, f: Function::Write { based_on, .. }, .. } if Some(op.0) == tag => {
             *based_on
         }
         _ => None,
@@ -59,11 +57,7 @@ pub fn lost_update(history: &History) -> (bool, Option<&'static str>) {
             let resend = other.tag.is_some() && other.tag == write.tag;
             let known = other.boot == write.boot || naive::survives(history, &rows, other);
             let effective = naive::effective(history, &rows, other);
-            other.kind == OpKind::Write
-                && same_place(other, write)
-                && !resend
-                && known
-                && effective
+            other.kind == OpKind::Write && same_place(other, write) && !resend && known && effective
         });
     }
     let miscounted = history.events.iter().any(|event| miscounted(history, event));

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 
 use leasehold::{
     checker::{self, Index},
-    history::{
-        Commit, EventKind, Function, History, HoldingId, Outcome, Reply, RowResult,
-    },
+    history::{Commit, EventKind, Function, History, HoldingId, Outcome, Reply, RowResult},
     seed::{Seed, Stream},
 };
 
@@ -88,8 +86,7 @@ impl Teller {
 
 pub fn queueing_history(seed: Seed) -> History {
     let stream = seed.stream("queueing");
-    let mut teller =
-        Teller { stream, story: Story::new(), clients: [At::Nothing; 3], holdings: 0 };
+    let mut teller = Teller { stream, story: Story::new(), clients: [At::Nothing; 3], holdings: 0 };
     for client in 1..=3 {
         teller.story.session(client);
     }

@@ -8,7 +8,8 @@ use leasehold::{
     checker::{self, Index, Verdict},
     history::{
         ApplyRow, Cause, Commit, Event, EventKind, Function, History, HoldingId, KeyChange,
-        KeyEvent, LeaseChange, LeaseEvent, NodeName, OpId, OpKind, Outcome, Phase, Reply, RowResult,
+        KeyEvent, LeaseChange, LeaseEvent, NodeName, OpId, OpKind, Outcome, Phase, Reply,
+        RowResult,
     },
 };
 
@@ -229,7 +230,7 @@ fn verdicts_do_not_hang_on_names_or_strangers() {
                     continue;
                 }
                 let mut visited = wide.clone();
-                // What was answered pins all that was applied before it, so there a stranger is none.
+                // An answer to a stranger, too, pins all that was applied before it.
                 visit(&mut visited, at, checker.name() != "durability");
                 let more = (visited.events.len() - wide.events.len()) as u64;
                 let later = |seq: &u64| if *seq >= at as u64 { seq + more } else { *seq };

@@ -80,8 +80,7 @@ fn count(value: &str) -> u64 {
 
 pub fn counting_history(seed: Seed) -> History {
     let (stream, story) = (seed.stream("counting"), Story::new());
-    let mut teller =
-        Teller { stream, story, value: None, mark: 0, flying: Vec::new(), written: 0 };
+    let mut teller = Teller { stream, story, value: None, mark: 0, flying: Vec::new(), written: 0 };
     for holding in 1..=10 {
         let client = teller.stream.below(3) as u8 + 1;
         teller.turn(client, holding);
@@ -96,6 +95,13 @@ pub fn counting_history(seed: Seed) -> History {
     story.apply_read(last, None, RowResult::Admitted, value.as_deref(), false);
     story.answer(last, Outcome::Ok(Reply::Value(value)));
     story.finish()
+}
+
+fn swap_neighbours(history: &mut History, stream: &mut Stream) {
+    let at = stream.below(history.events.len() as u64 - 1) as usize;
+    if history.events[at].node != history.events[at + 1].node {
+        history.events.swap(at, at + 1);
+    }
 }
 
 /// Damages the history in one place.
@@ -163,10 +169,7 @@ fn mutate(history: &mut History, stream: &mut Stream) {
         }
     }
     if choice == 8 {
-        let at = stream.below(history.events.len() as u64 - 1) as usize;
-        if history.events[at].node != history.events[at + 1].node {
-            history.events.swap(at, at + 1);
-        }
+        swap_neighbours(history, stream);
     }
     renumber(history);
 }

@@ -123,9 +123,10 @@ fn blame(index: &Index<'_>, row: &Row<'_>, wrong: &Wrong) -> Violation {
         _ => ("lost-mark", "its mark"),
     };
     // The last answer of the life before: it must have been durable.
-    let before = index.rows.iter().rev().find(|other| {
-        other.boot() < row.boot() && answered(other) && other.domain == row.domain
-    });
+    let before =
+        index.rows.iter().rev().find(|other| {
+            other.boot() < row.boot() && answered(other) && other.domain == row.domain
+        });
     let kind = if row.is_write() { "write" } else { "read" };
     let message = format!(
         "after its restart the storage had not {what}: a {kind} of {:?} was {} {}",

@@ -20,7 +20,8 @@ use super::{
     course::Course,
 };
 use crate::history::{
-    ApplyRow, Cause, Event, Function, History, HoldingId, NodeName, OpId, OpKind, Outcome, RowResult,
+    ApplyRow, Cause, Event, Function, History, HoldingId, NodeName, OpId, OpKind, Outcome,
+    RowResult,
 };
 
 /// What the checkers share about one history.

@@ -80,9 +80,7 @@ fn rows(index: &Index<'_>) -> Option<Violation> {
 /// of another that with the greatest token.
 fn before<'i, 'h>(index: &'i Index<'h>, row: &Row<'h>) -> Option<&'i Row<'h>> {
     let mut earlier = index.rows.iter().filter(|other| {
-        other.place() < row.place()
-            && other.boot() == row.boot()
-            && other.domain == row.domain
+        other.place() < row.place() && other.boot() == row.boot() && other.domain == row.domain
     });
     match row.row.kind {
         OpKind::Read if row.admitted() => {

@@ -196,7 +196,12 @@ fn at(index: &Index<'_>, seq: u64) -> u64 {
 
 /// A waiter that is first, or whose own key is gone, and is not told for a while in which nothing
 /// hinders it.
-fn not_told(index: &Index<'_>, bounds: &Bounds<'_>, holding: usize, wait: Wait) -> Option<Violation> {
+fn not_told(
+    index: &Index<'_>,
+    bounds: &Bounds<'_>,
+    holding: usize,
+    wait: Wait,
+) -> Option<Violation> {
     let Holding { node, acquire, incarnation, lock, .. } = index.holdings[holding];
     let span = Span { from_ns: wait.from_ns, to_ns: wait.to_ns };
     let quiet = bounds.course.quiet(node, bounds.member, span);

@@ -68,10 +68,7 @@ fn base_of<'i, 'h>(index: &'i Index<'h>, write: &Row<'h>) -> Option<&'i Row<'h>>
     let base = index.op(*base)?;
     let answered = read_value(&index.ops[base])?;
     let reads = index.rows_of(base).filter(|read| {
-        read.admitted()
-            && !read.is_write()
-            && read.place() < write.place()
-            && read.key == write.key
+        read.admitted() && !read.is_write() && read.place() < write.place() && read.key == write.key
     });
     // A resent read ran more than once; the client went on with the answer that it reported.
     reads.filter(|read| read.row.value.as_deref() == answered).last()

@@ -68,7 +68,10 @@ pub(super) fn settle(rows: &mut [Row<'_>], ops: &[Op<'_>], op_rows: &[(usize, us
     let undecided = |row: &Row<'_>| {
         row.is_write() && !(row.boot() == last_boot && (told(row) || row.row.effect))
     };
-    let asked = rows.iter().filter(|row| undecided(row)).filter_map(|row| row.row.value.as_deref().map(Value::new));
+    let asked = rows
+        .iter()
+        .filter(|row| undecided(row))
+        .filter_map(|row| row.row.value.as_deref().map(Value::new));
     let mut asked = Asked::new(asked.collect());
     if !asked.0.is_empty() {
         asked.look_for_reads(rows, ops);
