@@ -101,12 +101,16 @@ fn swap_neighbours(history: &mut History, stream: &mut Stream) {
     let at = stream.below(history.events.len() as u64 - 1) as usize;
     if history.events[at].node != history.events[at + 1].node {
         history.events.swap(at, at + 1);
+        renumber(history);
     }
 }
 
 /// Damages the history in one place.
 fn mutate(history: &mut History, stream: &mut Stream) {
     let choice = stream.below(9);
+    if choice == 8 {
+        return swap_neighbours(history, stream);
+    }
     let fits = |kind: &EventKind| match kind {
         EventKind::Apply(_) => choice <= 4,
         EventKind::Invoke { f: Function::Write { .. }, .. } => choice == 5,
@@ -167,9 +171,6 @@ fn mutate(history: &mut History, stream: &mut Stream) {
             }
             _ => {}
         }
-    }
-    if choice == 8 {
-        swap_neighbours(history, stream);
     }
     renumber(history);
 }
