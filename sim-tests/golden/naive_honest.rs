@@ -30,7 +30,7 @@ fn lease_of(history: &History, wanted: HoldingId) -> Option<i64> {
 /// Granted time to live, and the true time of the last grant or renewal that was processed.
 fn renewed(history: &History, lease: i64, seq: u64) -> Option<(u64, u64)> {
     let of_lease = |event: &Event| match &event.kind {
-        EventKind::Lease(told) if told.lease == lease => Some(told.change.clone()),
+        EventKind::Lease(told) if told.lease == lease => Some(told.change),
         _ => None,
     };
     let (granted, ttl_s) = past(history, seq).find_map(|event| match of_lease(event)? {
