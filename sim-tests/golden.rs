@@ -15,11 +15,13 @@ use leasehold::{
     history::{History, RowResult, codec},
 };
 
+mod assuming;
 mod chaos;
 mod honesty;
 mod keeping;
 mod mutation;
 mod naive;
+mod naive_assumed;
 mod naive_honest;
 mod naive_lease;
 mod naive_live;
