@@ -34,7 +34,7 @@ fn a_log_filter_that_means_nothing_is_told() {
 /// Every bad request ends with status 2 and exactly one line, which names what is wrong.
 #[test]
 fn bad_requests_get_one_line_and_status_2() {
-    let cases: [(&[&str], &str); 33] = [
+    let cases: [(&[&str], &str); 36] = [
         (&["explore", "--scenario", "nope"], "unknown scenario \"nope\": choose one of"),
         (&["explore", "--profile", "x"], "unknown profile \"x\": choose one of all, calm, gc"),
         (&["explore", "--guard", "strict"], "unknown guard \"strict\": choose one of"),
@@ -49,11 +49,14 @@ fn bad_requests_get_one_line_and_status_2() {
         (&["explore", "--clients", "0"], "clients is 0, expected 1 to"),
         (&["explore", "--clients", "300"], "--clients is 300, expected 1 to"),
         (&["explore", "--clients", "-1"], "--clients is -1, expected 1 to"),
+        (&["explore", "--ttl", "0"], "--ttl is 0, expected 1 to 20"),
+        (&["explore", "--ttl", "x"], "--ttl"),
+        (&["explore", "--readers", "1001"], "--readers is 1001, expected 0 to 1000"),
         (&[], "no command given"),
         (&["replay"], "<TOKEN|FILE>"),
         (&["explore", "--jobs", "0"], "--jobs is 0, expected 1 to"),
         (&["explore", "--frobnicate"], "--frobnicate"),
-        (&["replay", "lh2.AAAA"], "broken replay token"),
+        (&["replay", "lh3.AAAA"], "broken replay token"),
         (&["replay", "hello"], "not a replay token"),
         (&["demo", "--by", "magic"], "\"magic\": choose one of revoke, expiry, pause"),
         (&["dance"], "dance"),
@@ -174,6 +177,20 @@ fn strategies_are_compared_in_one_table() {
     }
     assert_eq!(table.lines().count(), 5, "{table}");
     assert!(table.lines().all(|line| line.matches('|').count() == 9), "{table}");
+}
+
+/// The first catch of a bug is shrunk on demand, and how small it became is said.
+#[test]
+fn the_catch_of_a_bug_is_shrunk() {
+    let few = ["--seeds", "3", "--all-seeds", "3", "--enough", "1", "--shrink"];
+    let output = leasehold(&[&["bugs", "strictly-above"], &few[..]].concat());
+    let lines = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{lines}");
+    let mut smallest = lines.lines().filter(|line| line.contains("smallest"));
+    let case = smallest.next().expect("the case");
+    assert!(case.contains("smallest: no fault at all (seed 0, 1 client"), "{case}");
+    let sum = smallest.next().expect("the medians");
+    assert!(sum.starts_with("smallest   median of 1 catches: 0 faults (most 0), "), "{sum}");
 }
 
 /// A guided exploration says so, and gives the same runs with any number of jobs.

@@ -1,9 +1,13 @@
 //! The scheme that holds: an order check on create revisions.
 
 use leasehold::{
+    case::CaseOptions,
     checker::Property,
     explore::{EXPECTED, Strategy},
-    testing::Check,
+    history::{EventKind, LeaseChange},
+    scenario,
+    seed::Seed,
+    testing::{Check, check_case},
 };
 
 const SEEDS: std::ops::Range<u64> = 0..500;
@@ -40,4 +44,26 @@ fn the_control_arm_shows_nothing() {
     assert!(summary.classes.fresh_accepted > 0);
     assert_eq!(summary.classes.fresh_accepted, summary.classes.total());
     assert_eq!(summary.reached_runs[&Property::ContendedHandOver], summary.runs);
+}
+
+/// A chosen lifetime is that of every lease, and holdings that only read leave fewer writes; the
+/// scheme holds, and a storage without a fence is still caught.
+#[test]
+fn chosen_leases_and_readers_show() {
+    let options = CaseOptions { ttl_s: 5, readers: 700, ..CaseOptions::default() };
+    let judged = check_case(&scenario::CATALOG[0].case(Seed(1), options)).assert_passes();
+    let ttls = judged.run.history.events.iter().filter_map(|event| match &event.kind {
+        EventKind::Lease(lease) => match lease.change {
+            LeaseChange::Granted { ttl_s } => Some(ttl_s),
+            _ => None,
+        },
+        _ => None,
+    });
+    let ttls: Vec<i64> = ttls.collect();
+    assert!(!ttls.is_empty() && ttls.iter().all(|ttl_s| *ttl_s == 5), "{ttls:?}");
+
+    let check = || Check::new().seeds(0..60);
+    let (usual, read) = (check().assert_passes(), check().ttl_s(5).readers(700).assert_passes());
+    assert!(read.classes.total() * 2 < usual.classes.total(), "{:?}", read.classes);
+    check().guard("unfenced").ttl_s(3).readers(300).assert_violates("no-stale-write");
 }

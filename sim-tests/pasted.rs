@@ -1,6 +1,11 @@
 //! A test as `explore` prints it, pasted: it is compiled, it runs, and it is the very text.
 
-use leasehold::{judge::BrokenRule, shrink::Shrunk, testing::replay_case};
+use leasehold::{
+    judge::BrokenRule,
+    shrink::{Shrunk, Symptom},
+    system::OwnParts,
+    testing::replay_case,
+};
 
 /// What is pasted below is, character for character, what the small case is printed as.
 #[test]
@@ -11,9 +16,17 @@ fn the_pasted_test_is_what_is_printed() {
     let judged = replay_case(json.expect("a case")).run().expect("it runs");
     let broken = BrokenRule { checker: "no-stale-write".into(), rule: "stale-accepted".into() };
     let original = judged.run.case.clone();
-    let shrunk = Shrunk { broken, judged, original, runs: 0, finished: true };
-    assert_eq!(shrunk.test_source(false), pasted);
-    assert!(shrunk.test_source(true).contains("case.storage(MyStorage::default).assert_passes();"));
+    let symptom = Symptom::Broken(broken);
+    let shrunk = Shrunk { symptom, outcome: Ok(judged), original, runs: 0, finished: true };
+    assert_eq!(shrunk.test_source(OwnParts::NONE), pasted);
+    for (storage, lock, expected) in [
+        (true, false, "case.storage(MyStorage::default).assert_passes();"),
+        (false, true, "case.lock::<MyLock>().assert_passes();"),
+        (true, true, "case.storage(MyStorage::default).lock::<MyLock>().assert_passes();"),
+    ] {
+        let source = shrunk.test_source(OwnParts { storage, lock });
+        assert!(source.contains(expected), "{source}");
+    }
 }
 
 // --- pasted
@@ -32,7 +45,9 @@ fn no_stale_write_stale_accepted_seed_1() {
     "guard": "unfenced",
     "holdings": 0,
     "profile": "all",
-    "token": "revision"
+    "readers": 0,
+    "token": "revision",
+    "ttl_s": 0
   },
   "plan": {"faults": [
     {"start_ms":1000,"length_ms":9990,

@@ -139,6 +139,9 @@ fn faults_classes_and_beliefs_are_drawn() {
     let believed = index.holdings.iter().filter(|holding| holding.belief.is_some()).count();
     let bars = page.with_class("belief").filter(|bar| bar.name == "a").count();
     assert_eq!(bars, believed);
+    let stops = history.events.iter().filter(|event| event.kind == EventKind::Stop).count();
+    let bars = page.with_class("stopped").filter(|bar| !bar.has_class("sample")).count();
+    assert!(stops > 0 && bars == stops, "{bars} bars of {stops} stops");
     let tenures: usize = index.locks.iter().map(|lock| lock.tenures.len()).sum();
     let bars = page.with_class("tenure").filter(|bar| bar.name == "a").count();
     assert_eq!(bars, tenures);

@@ -14,7 +14,7 @@ use std::{
 
 use leasehold::{
     explore::{Failure, run_and_judge},
-    shrink::{Limits, shrink},
+    shrink::{Limits, Symptom, shrink},
     testing::{Answer, Check, StorageUnderTest, replay_case},
 };
 
@@ -33,7 +33,8 @@ fn the_median_failure_has_three_faults_or_fewer() {
             let broken = judged.broken_rules().into_iter().next().expect("a violation");
             let began = Instant::now();
             let run = |case: &_| run_and_judge(case, None);
-            let small = shrink(judged, &broken, &run, &Limits::default());
+            let symptom = Symptom::Broken(broken.clone());
+            let small = shrink(failure.outcome(), &symptom, &run, &Limits::default());
             walls.push(began.elapsed());
             assert!(broken.is_in(&run(small.case()).unwrap()), "{}", small.case().sentence());
             faults.push(small.case().plan.faults.len());
@@ -106,6 +107,44 @@ fn a_failing_check_says_it_all() {
     assert!(["stale-accepted", "rank-fell"].contains(&rule), "{rule}");
     let judged = case.assert_violates("no-stale-write", rule);
     assert!(judged.run.case.plan.faults.len() <= 3, "{}", judged.run.case.sentence());
+}
+
+/// Takes a late write for something that cannot be.
+#[derive(Default)]
+struct Panicking {
+    values: BTreeMap<String, String>,
+    mark: i64,
+}
+
+impl StorageUnderTest for Panicking {
+    fn read(&mut self, key: &str, token: Option<i64>) -> Answer {
+        self.mark = self.mark.max(token.unwrap_or_default());
+        Answer::Value(self.values.get(key).cloned())
+    }
+
+    fn write(&mut self, key: &str, value: &str, token: Option<i64>) -> Answer {
+        let (mark, token) = (self.mark, token.unwrap_or_default());
+        assert!(token >= mark, "a token of {token} after {mark}");
+        self.values.insert(key.to_owned(), value.to_owned());
+        Answer::Written
+    }
+}
+
+/// A storage that panics is told so, with the smallest case in which it does.
+#[test]
+fn a_panic_arrives_small() {
+    let check = || Check::new().storage(Panicking::default).seeds(0..20).assert_passes();
+    let message = failure_of(check);
+    for expected in
+        ["panic in the run: a token of ", "\nshrunk: ", "fn no_run_seed_", "\nsaved as: "]
+    {
+        assert!(message.contains(expected), "{message} lacks {expected:?}");
+    }
+    let json = message.split("r#\"").nth(1).and_then(|text| text.split("\"#").next());
+    let case = replay_case(json.expect("a case")).storage(Panicking::default);
+    let broken = case.run().expect_err("it panics in the small case too");
+    assert!(broken.1.to_string().contains("a token of"), "{}", broken.1);
+    assert!((1..=3).contains(&broken.0.plan.faults.len()), "{}", broken.0.sentence());
 }
 
 /// Answers with the count of all reads ever made, by whichever run.

@@ -14,8 +14,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::{history::hash::RunHash, plan::Plan, seed::Seed};
 
 /// The version of the replay token.
-pub const TOKEN_VERSION: u8 = 2;
-const TOKEN_PREFIX: &str = "lh2.";
+pub const TOKEN_VERSION: u8 = 3;
+const TOKEN_PREFIX: &str = "lh3.";
 /// A token is a line of text; a longer one is somebody else's.
 const TOKEN_LENGTH_MAX: usize = 65_536;
 
@@ -44,6 +44,12 @@ pub struct CaseOptions {
     /// How many holdings a client attempts in each of its lives; 0 is as many as there is time for.
     #[serde(default)]
     pub holdings: u32,
+    /// The lifetime of the leases that clients ask for, in seconds; 0: each session draws its own.
+    #[serde(default)]
+    pub ttl_s: u16,
+    /// How many of 1,000 holdings only read: the mix of operations.
+    #[serde(default)]
+    pub readers: u16,
     /// The fault profile that the plan was drawn from. The plan is explicit: this only says whence.
     #[serde(default)]
     pub profile: String,
@@ -70,7 +76,15 @@ impl Case {
             1 => " of 1 holding each".to_owned(),
             n => format!(" of {n} holdings each"),
         };
-        format!("{faults} (seed {seed}, {clients}{holdings})")
+        let ttl = match options.ttl_s {
+            0 => String::new(),
+            ttl_s => format!(", leases of {ttl_s} s"),
+        };
+        let readers = match options.readers {
+            0 => String::new(),
+            readers => format!(", {readers} of 1,000 only read"),
+        };
+        format!("{faults} (seed {seed}, {clients}{holdings}{ttl}{readers})")
     }
 }
 
@@ -156,6 +170,8 @@ mod tests {
                     token: "revision".into(),
                     clients: 3,
                     holdings: 0,
+                    ttl_s: 0,
+                    readers: 0,
                     profile: "all".into(),
                     bug: String::new(),
                 },

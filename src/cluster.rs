@@ -14,6 +14,7 @@ mod fuzz_tests;
 mod host;
 #[cfg(test)]
 mod net_tests;
+pub(crate) mod quiet;
 #[cfg(test)]
 mod recipe_tests;
 #[cfg(test)]

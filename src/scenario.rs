@@ -16,6 +16,11 @@ use crate::{
 
 /// The most clients that a case may have.
 pub const CLIENTS_MAX: u8 = 16;
+/// The longest lease that a case may have its clients ask for, in seconds: in a longer one nothing
+/// that lasts as long as it does would end within the run.
+pub const TTL_S_MAX: u16 = 20;
+/// All of a case's holdings, in the parts by which it counts readers.
+pub const READERS_MAX: u16 = 1000;
 
 /// A named bundle.
 pub struct Scenario {
@@ -94,6 +99,18 @@ pub enum ChoiceError {
     Clients {
         /// The number given.
         found: u64,
+    },
+    /// Leases that live too long.
+    #[error("ttl_s is {found}, expected at most {TTL_S_MAX}; 0: each session draws its own")]
+    Ttl {
+        /// The seconds given.
+        found: u16,
+    },
+    /// More readers than holdings.
+    #[error("readers is {found}, expected 0 to {READERS_MAX} of {READERS_MAX} holdings")]
+    Readers {
+        /// The number given.
+        found: u16,
     },
     /// No seed at all.
     #[error("seeds {start}..{end} are none: the first must be less than the last")]
@@ -203,6 +220,12 @@ pub(crate) fn resolve(case: &Case) -> Result<Resolved, ChoiceError> {
     if !(1..=CLIENTS_MAX).contains(&options.clients) {
         return Err(ChoiceError::Clients { found: options.clients.into() });
     }
+    if options.ttl_s > TTL_S_MAX {
+        return Err(ChoiceError::Ttl { found: options.ttl_s });
+    }
+    if options.readers > READERS_MAX {
+        return Err(ChoiceError::Readers { found: options.readers });
+    }
     let profile = find_profile(&options.profile)?;
     case.plan.validate(options.clients)?;
     let traffic_ms = scenario.traffic.as_millis() as u64;
@@ -252,6 +275,8 @@ impl Default for CaseOptions {
             token: "revision".into(),
             clients: 3,
             holdings: 0,
+            ttl_s: 0,
+            readers: 0,
             profile: "all".into(),
             bug: String::new(),
         }
@@ -289,8 +314,14 @@ mod tests {
         let calm = CATALOG[0].case(Seed(1), bad.options);
         assert!(calm.plan.faults.is_empty() && resolve(&calm).is_ok() && is_control(&calm));
         assert!(!is_control(&good));
-        let mut bad = good;
+        let mut bad = good.clone();
         bad.options.clients = 0;
         assert!(matches!(resolve(&bad), Err(ChoiceError::Clients { found: 0 })));
+        let mut bad = good.clone();
+        bad.options.ttl_s = TTL_S_MAX + 1;
+        assert!(matches!(resolve(&bad), Err(ChoiceError::Ttl { found: 21 })));
+        let mut bad = good;
+        bad.options.readers = READERS_MAX + 1;
+        assert!(matches!(resolve(&bad), Err(ChoiceError::Readers { found: 1001 })));
     }
 }

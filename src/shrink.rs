@@ -1,4 +1,5 @@
-//! Makes a violating case smaller, as long as the same checker still finds the same rule broken.
+//! Makes a case that does not pass smaller, as long as it still shows the same: a rule broken, a
+//! checker that cannot decide, a panic.
 //!
 //! First the faults by delta debugging and towards the beginning, then how many holdings a client
 //! attempts, then the numbers of each fault towards small round values, then the clients; round
@@ -11,12 +12,10 @@ mod fault;
 mod search;
 mod size;
 mod source;
+mod symptom;
 
-use crate::{
-    case::Case,
-    explore::Outcome,
-    judge::{BrokenRule, Judged},
-};
+pub use self::symptom::Symptom;
+use crate::{case::Case, explore::Outcome, judge::Judged};
 
 /// After so many runs shrinking stops by default, with the smallest case so far.
 pub const RUNS_MAX: u64 = 600;
@@ -47,10 +46,10 @@ impl Default for Limits<'_> {
 /// The smallest case that was found.
 #[derive(Debug, Clone)]
 pub struct Shrunk {
-    /// What it still breaks.
-    pub broken: BrokenRule,
-    /// Its run.
-    pub judged: Judged,
+    /// What it still shows.
+    pub symptom: Symptom,
+    /// Its run, or why there is none.
+    pub outcome: Outcome,
     /// What it was made from.
     pub original: Case,
     /// How many runs that took.
@@ -62,7 +61,12 @@ pub struct Shrunk {
 impl Shrunk {
     /// The small case.
     pub fn case(&self) -> &Case {
-        &self.judged.run.case
+        case_of(&self.outcome)
+    }
+
+    /// Its run with the verdict, if there is one.
+    pub fn judged(&self) -> Option<&Judged> {
+        self.outcome.as_ref().ok()
     }
 
     /// From what to what, in how many runs: one line.
@@ -86,18 +90,18 @@ impl Shrunk {
     }
 }
 
-/// Shrinks the case of a run that broke a rule, by running smaller ones.
+/// Shrinks the case of a run that shows this, by running smaller ones.
 ///
-/// The result breaks the same rule. It is the case itself if nothing smaller does, or if the run
-/// did not break the rule.
+/// The result shows the same. It is the case itself if nothing smaller does, or if the run did not
+/// show it.
 pub fn shrink(
-    judged: &Judged,
-    broken: &BrokenRule,
+    outcome: Outcome,
+    symptom: &Symptom,
     run: &dyn Fn(&Case) -> Outcome,
     limits: &Limits<'_>,
 ) -> Shrunk {
-    let original = judged.run.case.clone();
-    let mut search = search::Search::new(judged, broken, run, limits);
+    let original = case_of(&outcome).clone();
+    let mut search = search::Search::new(outcome, symptom, run, limits);
     for round in 0..ROUNDS_MAX {
         let before = search.case().clone();
         fault::fewer(&mut search);
@@ -108,11 +112,20 @@ pub fn shrink(
         size::holdings(&mut search);
         fault::milder(&mut search);
         size::clients(&mut search);
+        size::usual(&mut search);
         if *search.case() == before {
             break;
         }
     }
     search.finish(original)
+}
+
+/// What was run.
+fn case_of(outcome: &Outcome) -> &Case {
+    match outcome {
+        Ok(judged) => &judged.run.case,
+        Err(broken) => &broken.0,
+    }
 }
 
 #[cfg(test)]

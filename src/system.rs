@@ -59,6 +59,38 @@ impl System {
     }
 }
 
+/// Which parts of a run are the caller's own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OwnParts {
+    /// The storage.
+    pub storage: bool,
+    /// The lock.
+    pub lock: bool,
+}
+
+impl OwnParts {
+    /// None at all: everything is the crate's.
+    pub const NONE: OwnParts = OwnParts { storage: false, lock: false };
+
+    /// Those that a change puts in the place of the crate's.
+    pub fn of(change: Option<&Change>) -> OwnParts {
+        let own = System::own(GuardKind::Monotonic, Recipe::Mutex, TokenKind::Revision);
+        let mut changed = own.clone();
+        if let Some(change) = change {
+            change(&mut changed);
+        }
+        OwnParts {
+            storage: !Arc::ptr_eq(&own.storage, &changed.storage),
+            lock: !own.lock.is(&changed.lock),
+        }
+    }
+
+    /// Whether there are any.
+    pub fn any(self) -> bool {
+        self.storage || self.lock
+    }
+}
+
 impl fmt::Debug for System {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("System").field("quirks", &self.quirks).finish_non_exhaustive()

@@ -91,7 +91,8 @@ impl Check {
         self
     }
 
-    /// Another profile of faults: `all`, `calm`, `gc`, `network`, `clocks`, `crash` or `lease`.
+    /// Another profile of faults: `all`, `calm`, `gc`, `network`, `clocks`, `crash`, `restart` or
+    /// `lease`.
     pub fn profile(mut self, name: &str) -> Self {
         self.options.options.profile = name.to_owned();
         self
@@ -112,6 +113,18 @@ impl Check {
     /// Another number of clients.
     pub fn clients(mut self, clients: u8) -> Self {
         self.options.options.clients = clients;
+        self
+    }
+
+    /// The lifetime of the leases that clients ask for, in seconds; 0: each session draws its own.
+    pub fn ttl_s(mut self, ttl_s: u16) -> Self {
+        self.options.options.ttl_s = ttl_s;
+        self
+    }
+
+    /// How many of 1,000 holdings only read.
+    pub fn readers(mut self, readers: u16) -> Self {
+        self.options.options.readers = readers;
         self
     }
 

@@ -189,6 +189,8 @@ mod tests {
                 token: "revision".into(),
                 clients: 2,
                 holdings: 1,
+                ttl_s: 0,
+                readers: 0,
                 profile: "all".into(),
                 bug: String::new(),
             },

@@ -1,9 +1,11 @@
 //! `leasehold bugs`: hunts known bugs and says how many seeds it took to catch each.
 
 mod compare;
+mod small;
 
 use std::thread;
 
+use self::small::Smallest;
 use super::{BugsArguments, explore::strategy, out, usage};
 use crate::{
     bug::{self, CATALOG, KnownBug},
@@ -53,12 +55,17 @@ pub(super) fn run(arguments: &BugsArguments) -> u8 {
         "bug", "caught by", "needs", "profile", "median", "95 %", "runs"
     ));
     let mut missed = Vec::new();
+    let mut smallest = arguments.shrink.then(Smallest::default);
     for bug in &bugs {
-        match both(bug, &terms) {
+        match both(bug, &terms, smallest.as_mut()) {
             Ok(true) => {}
             Ok(false) => missed.push(bug.name),
             Err(message) => return usage(format_args!("{message}")),
         }
+    }
+    if smallest.is_some_and(|smallest| !smallest.verdict()) {
+        out(format_args!("verdict    the catches do not shrink as they should"));
+        return RunClass::Violation.exit_status();
     }
     if missed.is_empty() {
         out(format_args!("verdict    all {} bugs are caught", bugs.len()));
@@ -105,13 +112,21 @@ fn list(bugs: &[&KnownBug]) {
     }
 }
 
-/// Hunts in the narrowest profile and in the one with every family; whether both caught it.
-fn both(bug: &'static KnownBug, terms: &Terms) -> Result<bool, String> {
+/// Hunts in the narrowest profile and in the one with every family; whether both caught it. The
+/// first catch of the former is shrunk, if that is asked for.
+fn both(
+    bug: &'static KnownBug,
+    terms: &Terms,
+    mut smallest: Option<&mut Smallest>,
+) -> Result<bool, String> {
     let mut all_caught = true;
     for (profile, seeds) in [(bug.profile, terms.seeds), (ALL, terms.all_seeds)] {
         let found = hunt(bug, (terms.strategy, profile), 0..seeds, terms.jobs, terms.enough);
         let found = found.map_err(|error| error.to_string())?;
         print(bug, profile, &found);
+        if let (Some(smallest), Some((case, _))) = (smallest.take(), &found.first) {
+            smallest.add(bug, case);
+        }
         all_caught &= !found.caught.is_empty();
     }
     Ok(all_caught)

@@ -1,7 +1,7 @@
 //! `leasehold explore`: many seeds, one summary, one verdict.
 
 use std::{
-    ops::Range,
+    ops::{Range, RangeInclusive},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -23,7 +23,7 @@ use crate::{
         unreachable,
     },
     judge::RunClass,
-    scenario::CLIENTS_MAX,
+    scenario::{CLIENTS_MAX, READERS_MAX, TTL_S_MAX},
 };
 
 /// More seeds in one exploration are refused.
@@ -111,6 +111,11 @@ fn options(arguments: &ExploreArguments) -> Result<ExploreOptions, String> {
             token: arguments.token.clone(),
             clients: clients(arguments.clients)?,
             profile: arguments.profile.clone(),
+            ttl_s: match arguments.ttl {
+                None => 0,
+                Some(ttl) => within("--ttl", ttl, 1..=TTL_S_MAX)?,
+            },
+            readers: within("--readers", arguments.readers, 0..=READERS_MAX)?,
             ..CaseOptions::default()
         },
         strategy: strategy(&arguments.strategy)?,
@@ -121,6 +126,11 @@ fn options(arguments: &ExploreArguments) -> Result<ExploreOptions, String> {
         change: None,
         demands: Demands::default(),
     })
+}
+
+fn within(name: &str, value: i64, range: RangeInclusive<u16>) -> Result<u16, String> {
+    let known = u16::try_from(value).ok().filter(|value| range.contains(value));
+    known.ok_or_else(|| format!("{name} is {value}, expected {} to {}", range.start(), range.end()))
 }
 
 fn clients(clients: i64) -> Result<u8, String> {
@@ -166,6 +176,12 @@ pub(super) fn print(summary: &Summary, seeds: &str, wall: Option<(f64, usize)>) 
         "scenario   {} in profile {} with guard {}, token {}, {} clients; seeds {seeds}",
         summary.scenario, chosen.profile, chosen.guard, chosen.token, chosen.clients
     ));
+    if chosen.ttl_s > 0 {
+        out(format_args!("leases     of {} s", chosen.ttl_s));
+    }
+    if chosen.readers > 0 {
+        out(format_args!("readers    {} of 1,000 holdings", chosen.readers));
+    }
     if summary.strategy != Strategy::default() {
         out(format_args!("strategy   {}", summary.strategy));
     }

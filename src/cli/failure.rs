@@ -2,12 +2,12 @@
 
 use super::out;
 use crate::{
-    case::Case,
     checker::Verdict,
     explore::{Failure, replay_token},
     judge::Judged,
     report::Timeline,
     shrink::Shrunk,
+    system::OwnParts,
 };
 
 /// The most lines of a timeline in a failure's text.
@@ -27,15 +27,12 @@ pub(super) fn print(failure: &Failure, shrunk: Option<&Shrunk>) {
         }
         Failure::Broken { case, error } => {
             out(format_args!("failure    seed {}: {error}", case.seed));
-            let Case { seed, scenario, options, .. } = &**case;
-            out(format_args!(
-                "replay     leasehold explore --scenario {scenario} --guard {} --token {} \
-                 --clients {} --seeds {seed}..{}",
-                options.guard,
-                options.token,
-                options.clients,
-                seed.0 + 1
-            ));
+            match shrunk {
+                Some(shrunk) => print_shrunk(shrunk),
+                None => out(format_args!("as case\n{}", case.to_json())),
+            }
+            // A token holds a run hash, and there was no run.
+            out(format_args!("replay     leasehold replay FILE.json, with the case in it"));
         }
     }
 }
@@ -44,10 +41,14 @@ pub(super) fn print(failure: &Failure, shrunk: Option<&Shrunk>) {
 pub(super) fn print_shrunk(shrunk: &Shrunk) {
     out(format_args!("shrunk     {}", shrunk.summary()));
     out(format_args!("           {}", shrunk.case().sentence()));
-    print_timeline(&shrunk.judged, LINES_MAX);
+    if let Some(judged) = shrunk.judged() {
+        print_timeline(judged, LINES_MAX);
+    }
     out(format_args!("as case\n{}", shrunk.case().to_json()));
-    out(format_args!("as test\n{}", shrunk.test_source(false)));
-    out(format_args!("small      leasehold replay {}", replay_token(&shrunk.judged)));
+    out(format_args!("as test\n{}", shrunk.test_source(OwnParts::NONE)));
+    if let Some(judged) = shrunk.judged() {
+        out(format_args!("small      leasehold replay {}", replay_token(judged)));
+    }
 }
 
 /// What the worst checker says.

@@ -136,7 +136,7 @@ struct ExploreArguments {
     /// fenced-lock, fenced-leader, slow-holders or calm.
     #[arg(long, default_value = "fenced-lock", value_name = "NAME")]
     scenario: String,
-    /// Which faults are drawn: all, calm, gc, network, clocks, crash or lease.
+    /// Which faults are drawn: all, calm, gc, network, clocks, crash, restart or lease.
     #[arg(long, default_value = "all", value_name = "NAME")]
     profile: String,
     /// How the plans of faults are found: random, swarm or guided (guided probes each seed first).
@@ -151,6 +151,13 @@ struct ExploreArguments {
     /// How many clients contend.
     #[arg(long, default_value_t = 3, value_name = "N", allow_hyphen_values = true)]
     clients: i64,
+    /// The lifetime of the leases that clients ask for, in seconds [default: each session draws its
+    /// own].
+    #[arg(long, value_name = "SECONDS", allow_hyphen_values = true)]
+    ttl: Option<i64>,
+    /// How many of 1,000 holdings only read.
+    #[arg(long, default_value_t = 0, value_name = "N", allow_hyphen_values = true)]
+    readers: i64,
     /// Print in which phase of a lock's life the faults of each family began.
     #[arg(long)]
     coverage: bool,
@@ -217,6 +224,10 @@ struct BugsArguments {
     /// Hunt with each strategy, and print one table of the median seeds to the first catch.
     #[arg(long)]
     compare: bool,
+    /// Look for the smallest case of each bug's first catch too; the median is to have three faults
+    /// or fewer.
+    #[arg(long, conflicts_with = "compare")]
+    shrink: bool,
     /// After how many catches a hunt ends.
     #[arg(long, default_value_t = 20, value_name = "N")]
     enough: u64,

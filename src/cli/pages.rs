@@ -25,7 +25,7 @@ pub(super) fn write_all(dir: &Path, summary: &Summary) -> Result<(), String> {
                 run: format!("seed {}", case.seed),
                 verdict: "harness error".to_owned(),
                 rule: String::new(),
-                message: error.clone(),
+                message: error.to_string(),
             }),
         }
     }
@@ -79,6 +79,12 @@ fn facts(judged: &Judged) -> Vec<(&'static str, String)> {
     ];
     if options.holdings > 0 {
         facts.push(("holdings", options.holdings.to_string()));
+    }
+    if options.ttl_s > 0 {
+        facts.push(("leases", format!("{} s", options.ttl_s)));
+    }
+    if options.readers > 0 {
+        facts.push(("readers", format!("{} of 1,000", options.readers)));
     }
     for (name, value) in [("profile", &options.profile), ("bug", &options.bug)] {
         if !value.is_empty() {

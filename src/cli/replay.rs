@@ -37,12 +37,15 @@ pub(super) fn run(arguments: &ReplayArguments) -> u8 {
     }
     let judged = match run_and_judge(&wanted.case, change.as_ref()) {
         Ok(judged) => judged,
-        Err(broken) => match broken.1 {
+        Err(broken) => match &broken.1 {
             RunError::Case(error) => {
                 return usage(format_args!("the case cannot be run: {error}"));
             }
-            RunError::Harness(error) => {
-                err(format_args!("error: {error}"));
+            RunError::Harness(_) => {
+                let run = |case: &_| run_and_judge(case, change.as_ref());
+                let shrunk =
+                    arguments.shrink.then(|| smallest::of_outcome(Err(broken.clone()), &run));
+                failure::print(&Err(broken).into(), shrunk.flatten().as_ref());
                 return RunClass::HarnessError.exit_status();
             }
         },
@@ -56,9 +59,10 @@ pub(super) fn run(arguments: &ReplayArguments) -> u8 {
         failure::print_timeline(&judged, usize::MAX);
     }
     if arguments.shrink {
-        match smallest::of_judged(&judged, &|case| run_and_judge(case, change.as_ref())) {
+        let run = |case: &_| run_and_judge(case, change.as_ref());
+        match smallest::of_outcome(Ok(judged.clone()), &run) {
             Some(shrunk) => failure::print_shrunk(&shrunk),
-            None => out(format_args!("shrunk     nothing: the run broke no rule")),
+            None => out(format_args!("shrunk     nothing: the run passed")),
         }
     }
     let written = arguments.report.as_ref().map(|dir| write_pages(dir, &judged));

@@ -28,10 +28,7 @@ pub(super) fn join(files: &[PathBuf]) -> u8 {
         let failure = again(summary, failed.seed, failed.replay.as_deref());
         if let Some(failure) = failure {
             let run = |case: &_| run_and_judge(case, None);
-            let shrunk = match &failure {
-                Failure::Judged(judged) => smallest::of_judged(judged, &run),
-                Failure::Broken { .. } => None,
-            };
+            let shrunk = smallest::of_outcome(failure.outcome(), &run);
             failure::print(&failure, shrunk.as_ref());
         }
     }
@@ -59,11 +56,5 @@ fn again(summary: &Summary, seed: u64, replay: Option<&str>) -> Option<Failure> 
             summary.strategy.case(scenario, Seed(seed), summary.options.clone(), None)
         }
     };
-    Some(match run_and_judge(&case, None) {
-        Ok(judged) => Failure::Judged(Box::new(judged)),
-        Err(broken) => {
-            let (case, error) = *broken;
-            Failure::Broken { case: Box::new(case), error: error.to_string() }
-        }
-    })
+    Some(run_and_judge(&case, None).into())
 }

@@ -11,53 +11,69 @@ use crate::{
     case::Case,
     corpus::Entry,
     explore::{ExploreOptions, Failure, Outcome, Summary},
-    judge::{BrokenRule, Judged},
-    shrink::{Limits, Shrunk, shrink},
+    shrink::{Limits, Shrunk, Symptom, shrink},
 };
 
 /// Shrinking one failure takes no longer, in wall time.
 const SHRINK_MAX: Duration = Duration::from_secs(20);
 
-/// The smallest case that breaks the rule that decided; none if none was broken.
+/// The smallest case that shows the same.
 pub(super) fn of(failure: &Failure, options: &ExploreOptions) -> Option<Shrunk> {
-    let Failure::Judged(judged) = failure else { return None };
-    of_judged(judged, &|case| options.run(case))
+    of_outcome(failure.outcome(), &|case| options.run(case))
 }
 
-/// The smallest case that breaks the rule that decided; none if none was broken.
-pub(super) fn of_judged(judged: &Judged, run: &dyn Fn(&Case) -> Outcome) -> Option<Shrunk> {
-    let broken = judged.broken_rules().into_iter().next()?;
-    Some(of_rule(judged, &broken, run))
+/// The smallest case that shows the same; none if this one passed.
+pub(super) fn of_outcome(outcome: Outcome, run: &dyn Fn(&Case) -> Outcome) -> Option<Shrunk> {
+    let symptom = Symptom::of(&outcome)?;
+    Some(of_symptom(outcome, &symptom, run))
 }
 
-fn of_rule(judged: &Judged, broken: &BrokenRule, run: &dyn Fn(&Case) -> Outcome) -> Shrunk {
+/// The smallest case that shows this.
+pub(super) fn of_symptom(
+    outcome: Outcome,
+    symptom: &Symptom,
+    run: &dyn Fn(&Case) -> Outcome,
+) -> Shrunk {
     let began = Instant::now();
     let limits = Limits { stop: &|| began.elapsed() > SHRINK_MAX, ..Limits::default() };
-    shrink(judged, broken, run, &limits)
+    shrink(outcome, symptom, run, &limits)
 }
 
-/// Writes the first failure of each broken rule into a folder; without `smallest` as it is.
+/// Writes the first failure of each kind into a folder; without `smallest` as it is.
 pub(super) fn save(
     dir: &Path,
     summary: &Summary,
     smallest: Option<&ExploreOptions>,
 ) -> Result<(), String> {
     fs::create_dir_all(dir).map_err(|error| format!("--save {}: {error}", dir.display()))?;
-    let mut saved: Vec<BrokenRule> = Vec::new();
+    let mut saved: Vec<Symptom> = Vec::new();
     for failure in &summary.failures {
-        let Failure::Judged(judged) = failure else { continue };
-        for broken in judged.broken_rules() {
-            if saved.contains(&broken) {
+        for symptom in symptoms(failure) {
+            if saved.contains(&symptom) {
                 continue;
             }
-            let small = smallest.map(|options| of_rule(judged, &broken, &|case| options.run(case)));
-            let judged = small.as_ref().map_or(&**judged, |shrunk| &shrunk.judged);
-            let entry = Entry::of(&judged.run.case, judged.class(), Some(broken.clone()));
+            let outcome = failure.outcome();
+            let small =
+                smallest.map(|options| of_symptom(outcome, &symptom, &|case| options.run(case)));
+            let case = small.as_ref().map_or(failure.case(), Shrunk::case);
+            let entry = Entry::of(case, symptom.class(), symptom.broken().cloned());
             err(format_args!("{}", written(dir, &entry)?));
-            saved.push(broken);
+            saved.push(symptom);
         }
     }
     Ok(())
+}
+
+/// Each rule that it broke, or else what it shows.
+fn symptoms(failure: &Failure) -> Vec<Symptom> {
+    let broken = match failure {
+        Failure::Judged(judged) => judged.broken_rules(),
+        Failure::Broken { .. } => Vec::new(),
+    };
+    match broken.is_empty() {
+        true => Symptom::of(&failure.outcome()).into_iter().collect(),
+        false => broken.into_iter().map(Symptom::Broken).collect(),
+    }
 }
 
 /// Somebody may have given a file a better sentence: what is there stays.

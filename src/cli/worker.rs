@@ -133,6 +133,8 @@ async fn client(arguments: &ClientArguments) -> Result<(), String> {
         make_lock: own_lock(workload.recipe, kind),
         linger: *linger,
         holdings: 0,
+        ttl_s: 0,
+        readers: 0,
         thinkers: workload.thinkers,
         ..process(common, NodeName::Client(*number), stream, ids, journal)
     };
@@ -176,6 +178,8 @@ fn process(
         is_definite: |error| error.definiteness() == storage::Definiteness::Definite,
         linger: Duration::ZERO,
         holdings: 0,
+        ttl_s: 0,
+        readers: 0,
         thinkers: 0,
         announces: false,
         ids,

@@ -7,6 +7,7 @@ use std::{any::Any, future::Future, thread, time::Duration};
 
 use madsim::{Config, runtime::Runtime};
 
+use super::quiet::{inherit, is_quiet};
 use crate::{net::NetSim, point::PointSim, seed::Seed, time::sim::ClockSim};
 
 /// A simulated run that goes on longer than this is stuck.
@@ -38,7 +39,9 @@ where
     T: Send + 'static,
     F: Future<Output = T> + 'static,
 {
+    let quiet = is_quiet();
     let body = move || {
+        inherit(quiet);
         let mut runtime = Runtime::with_seed_and_config(seed.0, Config::default());
         runtime.add_simulator::<ClockSim>();
         runtime.add_simulator::<NetSim>();

@@ -14,6 +14,7 @@ use crate::{
     fault::{CATALOG, family_of, profile},
     history::hash::RunHash,
     judge::{FaultCount, Judged, RunClass},
+    runner::RunError,
     seed::Seed,
 };
 
@@ -54,8 +55,20 @@ pub enum Failure {
         /// What was run.
         case: Box<Case>,
         /// Why there is none.
-        error: String,
+        error: RunError,
     },
+}
+
+impl From<Outcome> for Failure {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Ok(judged) => Failure::Judged(Box::new(judged)),
+            Err(broken) => {
+                let (case, error) = *broken;
+                Failure::Broken { case: Box::new(case), error }
+            }
+        }
+    }
 }
 
 impl Failure {
@@ -64,6 +77,14 @@ impl Failure {
         match self {
             Failure::Judged(judged) => &judged.run.case,
             Failure::Broken { case, .. } => case,
+        }
+    }
+
+    /// The run as it came out.
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            Failure::Judged(judged) => Ok((**judged).clone()),
+            Failure::Broken { case, error } => Err(Box::new(((**case).clone(), error.clone()))),
         }
     }
 }
@@ -102,7 +123,7 @@ impl Failed {
                 }
             }
             Failure::Broken { error, .. } => {
-                let (class, message) = (RunClass::HarnessError, error.clone());
+                let (class, message) = (RunClass::HarnessError, error.to_string());
                 Failed { seed, class, checker: None, rule: None, message, replay: None }
             }
         }
@@ -201,8 +222,7 @@ impl Summary {
             Ok(judged) => self.add_judged(judged),
             Err(broken) => {
                 self.harness_errors += 1;
-                let (case, error) = *broken;
-                Some(Failure::Broken { case: Box::new(case), error: error.to_string() })
+                Some(Failure::from(Err(broken)))
             }
         };
         self.last_failed = failure.as_ref().map(Failed::of);
@@ -296,9 +316,12 @@ impl Summary {
         self.harness_errors + self.unknown + self.violations
     }
 
-    /// Whether what was reached counts: with faults, enough runs, and somebody to contend with.
+    /// Whether what was reached counts: with faults, enough runs, somebody to contend with, and
+    /// leases and operations of all kinds.
     pub fn judges_reached(&self) -> bool {
-        self.has_faults && self.runs >= REACHED_FROM_RUNS && self.options.clients > 1
+        let CaseOptions { clients, ttl_s, readers, .. } = self.options;
+        let is_usual = clients > 1 && ttl_s == 0 && readers == 0;
+        self.has_faults && self.runs >= REACHED_FROM_RUNS && is_usual
     }
 
     /// What this exploration is to reach: as far as its profile has the faults for it.

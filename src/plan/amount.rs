@@ -46,24 +46,45 @@ impl FaultKind {
     fn each_amount(&mut self, set: &mut dyn FnMut(Amount) -> i64) {
         match self {
             FaultKind::PointPause { occurrence, .. }
-            | FaultKind::RestartUnder { occurrence, .. } => {
-                let value = set(Amount { value: i64::from(*occurrence), rest: 1 });
-                *occurrence = u32::try_from(value).unwrap_or(*occurrence);
-            }
-            FaultKind::LinkDelay { delay_ms, .. } => {
-                let value = i64::try_from(*delay_ms).unwrap_or(i64::MAX);
-                let value = set(Amount { value, rest: 0 });
-                *delay_ms = u64::try_from(value).unwrap_or(*delay_ms);
-            }
-            FaultKind::ClockRate { permille, .. } => {
-                let value = set(Amount { value: i64::from(*permille), rest: 1000 });
-                *permille = u32::try_from(value).unwrap_or(*permille);
-            }
-            FaultKind::ClockOffset { offset_ms, .. } => {
-                *offset_ms = set(Amount { value: *offset_ms, rest: 0 });
-            }
-            _ => {}
+            | FaultKind::PointKill { occurrence, .. }
+            | FaultKind::RestartUnder { occurrence, .. } => replace(occurrence, 1, set),
+            FaultKind::Request { count, .. } => replace(count, 1, set),
+            FaultKind::LinkDelay { delay_ms, .. } => replace(delay_ms, 0, set),
+            FaultKind::SlowLink { message_ms, .. } => replace(message_ms, 0, set),
+            FaultKind::SlowSync { latency_ms } => replace(latency_ms, 0, set),
+            FaultKind::ClockRate { permille, .. } => replace(permille, 1000, set),
+            FaultKind::ClockOffset { offset_ms, .. } => replace(offset_ms, 0, set),
+            FaultKind::ClockStep { step_ms, .. } => replace(step_ms, 0, set),
+            // The longer it stays on a side the fewer jumps there are: its period has no rest.
+            FaultKind::ClockStrobe { offset_ms, .. } => replace(offset_ms, 0, set),
+            FaultKind::Pause { .. }
+            | FaultKind::Suspend { .. }
+            | FaultKind::Cut { .. }
+            | FaultKind::ForcedRevoke
+            | FaultKind::Kill { .. }
+            | FaultKind::Reset { .. }
+            | FaultKind::SilentDeath { .. }
+            | FaultKind::LostRenewals
+            | FaultKind::LeaseRunsOut
+            | FaultKind::OutsideDelete
+            | FaultKind::LostRevocations
+            | FaultKind::Compaction
+            | FaultKind::CompactionCrash
+            | FaultKind::Leaderless
+            | FaultKind::DiskFailure { .. } => {}
         }
+    }
+}
+
+/// Shows a number, and puts another in its place if it can hold it.
+fn replace<T>(number: &mut T, rest: i64, set: &mut dyn FnMut(Amount) -> i64)
+where
+    T: Copy + TryFrom<i64>,
+    i64: TryFrom<T>,
+{
+    let value = i64::try_from(*number).unwrap_or(i64::MAX);
+    if let Ok(value) = T::try_from(set(Amount { value, rest })) {
+        *number = value;
     }
 }
 
@@ -82,6 +103,8 @@ mod tests {
         assert_eq!(slow.with_amount(0, 20), FaultKind::LinkDelay { from, to, delay_ms: 20 });
         assert_eq!(slow.with_amount(1, 20), slow, "there is no second number");
         assert_eq!(slow.with_amount(0, -1), slow, "a delay is not negative");
+        let step = FaultKind::ClockStep { node: from, step_ms: -900 };
+        assert_eq!(step.with_amount(0, -80), FaultKind::ClockStep { node: from, step_ms: -80 });
         let pause = FaultKind::Pause { node: from };
         assert_eq!((pause.amounts(), pause.with_amount(0, 9)), (Vec::new(), pause));
     }

@@ -2,17 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{Limits, Shrunk};
-use crate::{
-    case::Case,
-    explore::Outcome,
-    judge::{BrokenRule, Judged},
-    plan::Fault,
-};
+use super::{Limits, Shrunk, Symptom, case_of};
+use crate::{case::Case, cluster::quiet::quietly, explore::Outcome, plan::Fault};
 
 pub(super) struct Search<'a> {
-    best: Judged,
-    broken: &'a BrokenRule,
+    best: Outcome,
+    symptom: &'a Symptom,
     run: &'a dyn Fn(&Case) -> Outcome,
     limits: &'a Limits<'a>,
     runs: u64,
@@ -23,19 +18,18 @@ pub(super) struct Search<'a> {
 
 impl<'a> Search<'a> {
     pub(super) fn new(
-        judged: &Judged,
-        broken: &'a BrokenRule,
+        best: Outcome,
+        symptom: &'a Symptom,
         run: &'a dyn Fn(&Case) -> Outcome,
         limits: &'a Limits<'a>,
     ) -> Self {
-        let tried = BTreeSet::from([judged.run.case.to_json()]);
-        let best = judged.clone();
-        Search { best, broken, run, limits, runs: 0, tried, limited: false }
+        let tried = BTreeSet::from([case_of(&best).to_json()]);
+        Search { best, symptom, run, limits, runs: 0, tried, limited: false }
     }
 
     /// The smallest case so far.
     pub(super) fn case(&self) -> &Case {
-        &self.best.run.case
+        case_of(&self.best)
     }
 
     /// The faults of the smallest case so far.
@@ -43,7 +37,7 @@ impl<'a> Search<'a> {
         &self.case().plan.faults
     }
 
-    /// Runs a case, and keeps it if it breaks the rule. A case that cannot be run does not.
+    /// Runs a case, and keeps it if it shows the symptom. A case that cannot be run does not.
     pub(super) fn keeps(&mut self, case: Case) -> bool {
         if self.limited || !self.tried.insert(case.to_json()) {
             return false;
@@ -53,13 +47,12 @@ impl<'a> Search<'a> {
             return false;
         }
         self.runs += 1;
-        match (self.run)(&case) {
-            Ok(judged) if self.broken.is_in(&judged) => {
-                self.best = judged;
-                true
-            }
-            _ => false,
+        let outcome = quietly(|| (self.run)(&case));
+        let shows = self.symptom.is_in(&outcome);
+        if shows {
+            self.best = outcome;
         }
+        shows
     }
 
     /// The same with other faults, which are put in the order of their start.
@@ -70,8 +63,8 @@ impl<'a> Search<'a> {
         self.keeps(case)
     }
 
-    /// Tries rising candidates by halving: if one that breaks the rule is followed by none that
-    /// does not, the first of them is kept.
+    /// Tries rising candidates by halving: if one that shows the symptom is followed by none
+    /// that does not, the first of them is kept.
     pub(super) fn keeps_least<T>(
         &mut self,
         candidates: &[T],
@@ -92,8 +85,8 @@ impl<'a> Search<'a> {
 
     pub(super) fn finish(self, original: Case) -> Shrunk {
         Shrunk {
-            broken: self.broken.clone(),
-            judged: self.best,
+            symptom: self.symptom.clone(),
+            outcome: self.best,
             original,
             runs: self.runs,
             finished: !self.limited,

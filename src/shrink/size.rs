@@ -1,4 +1,4 @@
-//! Fewer holdings, and fewer clients.
+//! Fewer holdings and clients, and the usual leases and operations.
 
 use super::search::Search;
 use crate::{case::Case, history::NodeName};
@@ -28,6 +28,16 @@ pub(super) fn holdings(search: &mut Search<'_>) {
         low = limit;
         limit *= 2;
     }
+}
+
+/// Leases and operations as they are when nothing is chosen.
+pub(super) fn usual(search: &mut Search<'_>) {
+    let mut writers = search.case().clone();
+    writers.options.readers = 0;
+    search.keeps(writers);
+    let mut drawn = search.case().clone();
+    drawn.options.ttl_s = 0;
+    search.keeps(drawn);
 }
 
 /// The fewest clients. Faults of those that go are left out.

@@ -8,10 +8,12 @@ use crate::{
     checker::{Classes, Finding, Judgement, Reached, Verdict, Violation},
     explore::run_and_judge,
     history::{History, NodeName, hash::RunHash},
+    judge::BrokenRule,
     plan::{Fault, FaultKind, Plan},
-    runner::{Run, RunError},
+    runner::{HarnessError, Run, RunError},
     scenario,
     seed::Seed,
+    system::OwnParts,
 };
 
 /// The run of a case that breaks these rules and does nothing else.
@@ -49,7 +51,7 @@ fn shrunk(case: &Case, limits: &Limits<'_>, wanted: impl Fn(&Case) -> bool) -> S
             .map_err(|error| Box::new((case.clone(), RunError::Case(error.into()))))?;
         Ok(judged(case, if wanted(case) { &["other", "wanted"] } else { &["other"] }))
     };
-    shrink(&judged(case, &["wanted"]), &broken, &run, limits)
+    shrink(Ok(judged(case, &["wanted"])), &Symptom::Broken(broken), &run, limits)
 }
 
 fn has(case: &Case, client: u8, delay_min: u64, length_min: u64) -> bool {
@@ -142,9 +144,54 @@ fn an_unfenced_storage_shrinks() {
     let run = |case: &Case| run_and_judge(case, None);
     let of_seed = |seed| run(&scenario::CATALOG[0].case(Seed(seed), options.clone())).unwrap();
     let first = (0..20).map(of_seed).find(|judged| broken.is_in(judged)).expect("soon caught");
-    let result = shrink(&first, &broken, &run, &Limits::default());
+    let symptom = Symptom::Broken(broken.clone());
+    let result = shrink(Ok(first), &symptom, &run, &Limits::default());
     assert!(broken.is_in(&run(result.case()).unwrap()), "{}", result.case().sentence());
     let faults = result.case().plan.faults.len();
     assert!((1..=3).contains(&faults), "{}", result.case().sentence());
     assert!(result.case().options.holdings > 0, "{}", result.case().sentence());
+}
+
+/// What gave no verdict shrinks as well: a panic as long as it is the same one, and a checker that
+/// cannot decide as long as nothing worse comes out.
+#[test]
+fn panics_and_undecided_runs_shrink() {
+    let case = case((0..9).map(|n| delay(1 + n % 5, u64::from(n) * 100, 70)).collect());
+    let panics = |case: &Case, text: String| {
+        let error = RunError::Harness(HarnessError::Panic(text));
+        Err(Box::new((case.clone(), error)))
+    };
+    let run = |case: &Case| -> Outcome {
+        let faults = case.plan.faults.len();
+        let text = if has(case, 2, 1, 0) { "the table is empty" } else { "no such thing" };
+        panics(case, format!("{text} after {faults} faults"))
+    };
+    let (outcome, limits) = (run(&case), Limits::default());
+    let symptom = Symptom::of(&outcome).expect("a symptom");
+    assert_eq!(symptom.to_string(), "no run: panic in the run: the table is empty after faults");
+    let result = shrink(outcome, &symptom, &run, &limits);
+    assert_eq!((result.case().plan.faults.len(), result.judged().is_none()), (1, true));
+    assert!(has(result.case(), 2, 1, 0));
+    assert!(result.test_source(OwnParts::NONE).contains("fn no_run_seed_1() {"));
+
+    let undecided = |case: &Case| {
+        let mut run = judged(case, &[]);
+        let verdict = Verdict::Unknown("a client hangs".into());
+        run.judgement.findings.push(Finding { checker: "fake", judged: 1, verdict });
+        run
+    };
+    let run = |case: &Case| -> Outcome {
+        match case.plan.faults.len() {
+            // A violation is another matter.
+            2 => Ok(judged(case, &["wanted"])),
+            _ if has(case, 3, 1, 0) => Ok(undecided(case)),
+            _ => Ok(judged(case, &[])),
+        }
+    };
+    let outcome = run(&case);
+    let symptom = Symptom::of(&outcome).expect("a symptom");
+    assert_eq!(symptom, Symptom::Undecided("fake".into()));
+    let result = shrink(outcome, &symptom, &run, &limits);
+    assert_eq!(result.case().plan.faults.len(), 1);
+    assert_eq!(Symptom::of(&Ok(judged(&case, &[]))), None, "a pass shows nothing");
 }

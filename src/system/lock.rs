@@ -183,6 +183,11 @@ type Open = dyn Fn(etcd::Client, LockOptions) -> Answer<'static, Box<dyn Lock>> 
 pub(crate) struct MakeLock(Arc<Open>);
 
 impl MakeLock {
+    /// Whether the other is the very same, not only one of the same kind.
+    pub(crate) fn is(&self, other: &MakeLock) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Opens one.
     pub(crate) fn open(
         &self,

@@ -7,10 +7,11 @@ use std::{
 
 use crate::{
     corpus::Entry,
-    explore::{ExploreOptions, Failure, Outcome, Summary, replay_token},
+    explore::{ExploreOptions, Failure, Summary, replay_token},
     judge::Judged,
     report::Timeline,
-    shrink::{Limits, Shrunk, shrink},
+    shrink::{Limits, Shrunk, Symptom, shrink},
+    system::OwnParts,
 };
 
 /// Shrinking takes no longer, in wall time.
@@ -66,8 +67,7 @@ fn how_to_replay(summary: &Summary, judged: &Judged) -> String {
     }
 }
 
-/// What a failing check says, with the smallest case that breaks the same rule; that case is
-/// saved.
+/// What a failing check says, with the smallest case that shows the same; that case is saved.
 pub(super) fn explain_smallest(summary: &Summary, options: &ExploreOptions) -> String {
     let mut text = explain(summary);
     let chosen = &options.options;
@@ -76,20 +76,14 @@ pub(super) fn explain_smallest(summary: &Summary, options: &ExploreOptions) -> S
         options.scenario, chosen.guard, chosen.token, chosen.clients
     );
     let Some(failure) = summary.first_failure() else { return text };
-    let entry = match failure {
-        Failure::Broken { case, .. } => Entry::of(case, crate::judge::RunClass::HarnessError, None),
-        Failure::Judged(judged) => match judged.broken_rules().into_iter().next() {
-            None => Entry::of(&judged.run.case, judged.class(), None),
-            Some(broken) => {
-                let began = Instant::now();
-                let limits = Limits { stop: &|| began.elapsed() > SHRINK_MAX, ..Limits::default() };
-                let run = |case: &_| -> Outcome { options.run(case) };
-                let shrunk = shrink(judged, &broken, &run, &limits);
-                text += &shrunk_text(&shrunk, summary.own_parts);
-                Entry::of(shrunk.case(), shrunk.judged.class(), Some(broken))
-            }
-        },
-    };
+    let outcome = failure.outcome();
+    // A case that cannot be run has nothing to show.
+    let Some(symptom) = Symptom::of(&outcome) else { return text };
+    let began = Instant::now();
+    let limits = Limits { stop: &|| began.elapsed() > SHRINK_MAX, ..Limits::default() };
+    let shrunk = shrink(outcome, &symptom, &|case| options.run(case), &limits);
+    text += &shrunk_text(&shrunk, OwnParts::of(options.change.as_ref()));
+    let entry = Entry::of(shrunk.case(), symptom.class(), symptom.broken().cloned());
     let dir = save_dir();
     match save(&dir, &entry) {
         Ok(path) => text + &format!("\nsaved as: {}", path.display()),
@@ -100,15 +94,15 @@ pub(super) fn explain_smallest(summary: &Summary, options: &ExploreOptions) -> S
     }
 }
 
-fn shrunk_text(shrunk: &Shrunk, own: bool) -> String {
+fn shrunk_text(shrunk: &Shrunk, own: OwnParts) -> String {
     let mut text = format!(
         "\nshrunk: {}\n  {}\nas a test:\n\n{}",
         shrunk.summary(),
         shrunk.case().sentence(),
         shrunk.test_source(own)
     );
-    if !own {
-        let token = replay_token(&shrunk.judged);
+    if let Some(judged) = shrunk.judged().filter(|_| !own.any()) {
+        let token = replay_token(judged);
         text += &format!("\nreplay what was shrunk with: leasehold replay {token}");
     }
     text

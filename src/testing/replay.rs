@@ -6,8 +6,8 @@ use crate::{
     corpus,
     explore::{Outcome, run_and_judge},
     judge::{BrokenRule, Judged, RunClass},
-    shrink::Shrunk,
-    system::Change,
+    shrink::{Shrunk, Symptom},
+    system::{Change, OwnParts},
 };
 
 /// A case to be run again.
@@ -69,12 +69,18 @@ pub struct CaseFailure {
 }
 
 impl CaseFailure {
-    fn of(judged: Judged, own: bool) -> Self {
-        let (class, broken) = (judged.class(), judged.broken_rules().into_iter().next());
-        let mut text = failure::judged_text(&judged);
-        if let Some(broken) = broken.clone() {
-            let original = judged.run.case.clone();
-            let shrunk = Shrunk { broken, judged, original, runs: 0, finished: true };
+    fn of(outcome: Outcome, own: OwnParts) -> Self {
+        let (mut text, class, original) = match &outcome {
+            Ok(judged) => (failure::judged_text(judged), judged.class(), judged.run.case.clone()),
+            Err(broken) => {
+                let text = format!("seed {}: {}", broken.0.seed, broken.1);
+                (text, RunClass::HarnessError, broken.0.clone())
+            }
+        };
+        let symptom = Symptom::of(&outcome);
+        let broken = symptom.as_ref().and_then(|symptom| symptom.broken().cloned());
+        if let Some(symptom) = symptom {
+            let shrunk = Shrunk { symptom, outcome, original, runs: 0, finished: true };
             text += &format!("\nas a test:\n\n{}", shrunk.test_source(own));
         }
         CaseFailure { text, class, broken }
@@ -120,11 +126,7 @@ impl CaseCheck {
     pub fn passes(&self) -> Result<Judged, CaseFailure> {
         match self.run() {
             Ok(judged) if judged.class() == RunClass::Pass => Ok(judged),
-            Ok(judged) => Err(CaseFailure::of(judged, self.change.is_some())),
-            Err(error) => {
-                let text = format!("seed {}: {}", error.0.seed, error.1);
-                Err(CaseFailure { text, class: RunClass::HarnessError, broken: None })
-            }
+            outcome => Err(CaseFailure::of(outcome, OwnParts::of(self.change.as_ref()))),
         }
     }
 

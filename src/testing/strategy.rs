@@ -21,7 +21,7 @@
 mod smaller;
 mod tree;
 
-use std::ops::RangeInclusive;
+use std::{fmt::Debug, ops::RangeInclusive};
 
 use proptest::{
     num::u64::ANY,
@@ -35,26 +35,36 @@ use crate::{
     case::{Case, CaseOptions},
     fault::{PlanShape, SWARM_OFF_PERMILLE, draw_faults},
     plan::{FAULTS_MAX, Plan},
-    scenario::{self, CLIENTS_MAX, Scenario},
+    scenario::{self, CLIENTS_MAX, READERS_MAX, Scenario, TTL_S_MAX},
     seed::{Seed, Stream},
 };
 
 /// No greater seed is drawn: people read them.
 const SEED_MAX: u64 = 9_999;
-/// How often a limit of holdings is no limit, in parts of 1,000, if the range allows it.
-const UNLIMITED: u32 = 500;
+/// How often holdings, lease time and readers are left as they are, in parts of 1,000, if their
+/// range allows it.
+const NONE_PERMILLE: u32 = 500;
 
 /// Whole cases: seed, options and plan.
 ///
-/// By default the first scenario with the scheme that holds, 2 to 4 clients, with a limit of
-/// holdings or without, and up to 8 faults of every family.
+/// By default the first scenario with the scheme that holds, up to 8 faults of every family, and
+/// the work of [`options`].
 pub fn cases() -> Cases {
     Cases { scenario: scenario::CATALOG[0].name.to_owned(), options: options(), faults: 0..=8 }
 }
 
-/// The options of a case: the guard and the token that you name, and how much work there is.
+/// The options of a case: the guard and the token that you name, and what work there is.
+///
+/// By default 2 to 4 clients, with a limit of holdings or without, leases of 1 to 10 s or of what
+/// each session draws, and with up to half of the holdings reading only.
 pub fn options() -> Options {
-    Options { fixed: CaseOptions::default(), clients: 2..=4, holdings: 0..=64 }
+    Options {
+        fixed: CaseOptions::default(),
+        clients: 2..=4,
+        holdings: 0..=64,
+        ttl_s: 0..=10,
+        readers: 0..=500,
+    }
 }
 
 /// Plans of up to 8 faults, valid for so many clients.
@@ -113,6 +123,18 @@ impl Cases {
         self
     }
 
+    /// With leases of so many seconds; 0 lets each session draw its own.
+    pub fn ttl_s(mut self, ttl_s: RangeInclusive<u16>) -> Self {
+        self.options = self.options.ttl_s(ttl_s);
+        self
+    }
+
+    /// With so many of 1,000 holdings that only read.
+    pub fn readers(mut self, readers: RangeInclusive<u16>) -> Self {
+        self.options = self.options.readers(readers);
+        self
+    }
+
     /// With so many faults.
     pub fn faults(mut self, faults: RangeInclusive<usize>) -> Self {
         self.faults = faults;
@@ -146,6 +168,8 @@ pub struct Options {
     fixed: CaseOptions,
     clients: RangeInclusive<u8>,
     holdings: RangeInclusive<u32>,
+    ttl_s: RangeInclusive<u16>,
+    readers: RangeInclusive<u16>,
 }
 
 impl Options {
@@ -173,29 +197,64 @@ impl Options {
         self
     }
 
+    /// With leases of so many seconds; 0 lets each session draw its own.
+    pub fn ttl_s(mut self, ttl_s: RangeInclusive<u16>) -> Self {
+        self.ttl_s = ttl_s;
+        self
+    }
+
+    /// With so many of 1,000 holdings that only read.
+    pub fn readers(mut self, readers: RangeInclusive<u16>) -> Self {
+        self.readers = readers;
+        self
+    }
+
     fn draw(&self, stream: &mut Stream) -> Result<CaseOptions, Reason> {
-        let (clients, holdings) = (&self.clients, &self.holdings);
-        if clients.is_empty() || *clients.start() == 0 || *clients.end() > CLIENTS_MAX {
-            return Err(format!("clients are {clients:?}, expected 1 to {CLIENTS_MAX}").into());
-        }
-        if holdings.is_empty() {
-            return Err(format!("holdings are {holdings:?}, which is no number at all").into());
-        }
-        let between = |stream: &mut Stream, low: u32, high: u32| {
-            stream.between(u64::from(low), u64::from(high)) as u32
-        };
-        let clients = between(stream, u32::from(*clients.start()), u32::from(*clients.end())) as u8;
-        let unlimited = *holdings.start() == 0 && stream.chance(UNLIMITED);
-        let holdings = match unlimited {
-            true => 0,
-            false => between(stream, *holdings.start(), *holdings.end()),
-        };
-        Ok(CaseOptions { clients, holdings, ..self.fixed.clone() })
+        let clients = within("clients", &self.clients, 1..=CLIENTS_MAX)?;
+        let holdings = within("holdings", &self.holdings, 0..=u32::MAX)?;
+        let ttl_s = within("ttl_s", &self.ttl_s, 0..=TTL_S_MAX)?;
+        let readers = within("readers", &self.readers, 0..=READERS_MAX)?;
+        let clients = between(stream, clients) as u8;
+        let holdings = often_none(stream, holdings) as u32;
+        let ttl_s = often_none(stream, ttl_s) as u16;
+        let readers = often_none(stream, readers) as u16;
+        Ok(CaseOptions { clients, holdings, ttl_s, readers, ..self.fixed.clone() })
     }
 
     fn floor(&self, faults: usize) -> Floor {
-        Floor { faults, clients: *self.clients.start(), holdings: *self.holdings.start() }
+        Floor {
+            faults,
+            clients: *self.clients.start(),
+            holdings: *self.holdings.start(),
+            ttl_s: *self.ttl_s.start(),
+            readers: *self.readers.start(),
+        }
     }
+}
+
+/// The range, if it is one and within what is allowed.
+fn within<T: Copy + PartialOrd + Debug + Into<u64>>(
+    name: &str,
+    asked: &RangeInclusive<T>,
+    allowed: RangeInclusive<T>,
+) -> Result<(u64, u64), Reason> {
+    let (low, high) = (*asked.start(), *asked.end());
+    if low > high || !allowed.contains(&low) || !allowed.contains(&high) {
+        let (least, most) = (allowed.start(), allowed.end());
+        return Err(
+            format!("{name} is {asked:?}, expected a range in {least:?} to {most:?}").into()
+        );
+    }
+    Ok((low.into(), high.into()))
+}
+
+fn between(stream: &mut Stream, (low, high): (u64, u64)) -> u64 {
+    stream.between(low, high)
+}
+
+/// A number of the range; where 0 is in it, often that.
+fn often_none(stream: &mut Stream, range: (u64, u64)) -> u64 {
+    if range.0 == 0 && stream.chance(NONE_PERMILLE) { 0 } else { between(stream, range) }
 }
 
 impl Strategy for Options {
@@ -236,7 +295,8 @@ impl Strategy for Plans {
     fn new_tree(&self, runner: &mut TestRunner) -> NewTree<Self> {
         let (scenario, target) = (&scenario::CATALOG[0], (self.profile.as_str(), self.clients));
         let plan = draw_plan(&mut stream(runner)?, scenario, target, &self.faults)?;
-        let floor = Floor { faults: *self.faults.start(), clients: self.clients, holdings: 0 };
+        let floor =
+            Floor { faults: *self.faults.start(), clients: self.clients, ..Floor::default() };
         Ok(Tree::new(plan, floor))
     }
 }

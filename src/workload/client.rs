@@ -84,6 +84,10 @@ pub(crate) struct Process {
     pub(crate) linger: Duration,
     /// How many holdings it attempts; 0 is as many as there is time for.
     pub(crate) holdings: u32,
+    /// The lifetime of its leases in seconds; 0: each session draws its own.
+    pub(crate) ttl_s: u16,
+    /// How many of a thousand of its holdings only read.
+    pub(crate) readers: u16,
     /// How many of a thousand of its holdings think for a while after they have entered.
     pub(crate) thinkers: u32,
     /// Whether each of its sessions puts a second key under its lease. The watch that keeps the

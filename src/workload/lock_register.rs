@@ -101,9 +101,7 @@ async fn connect(process: &mut Process) -> Option<etcd::Client> {
 }
 
 async fn open_session(process: &mut Process, client: etcd::Client) -> Option<Box<dyn Lock>> {
-    // Most are short, to run out within the run; in a long one a lost renewal can be made good.
-    let long = process.stream.chance(250);
-    let ttl_s = process.stream.between(if long { 6 } else { 2 }, if long { 9 } else { 4 }) as i64;
+    let ttl_s = ttl_s(process);
     let options = LockOptions { ttl_s, request_timeout: ms(1000) };
     let opened = process
         .run(
@@ -120,6 +118,16 @@ async fn open_session(process: &mut Process, client: etcd::Client) -> Option<Box
             None
         }
     }
+}
+
+/// The lifetime to ask for. Most are short, to run out within the run; in a long one a lost renewal
+/// can be made good.
+fn ttl_s(process: &mut Process) -> i64 {
+    if process.ttl_s > 0 {
+        return i64::from(process.ttl_s);
+    }
+    let long = process.stream.chance(250);
+    process.stream.between(if long { 6 } else { 2 }, if long { 9 } else { 4 }) as i64
 }
 
 /// Says under its lease that it is there, as members of a service do: its lease has more than one
@@ -239,6 +247,8 @@ async fn work(
         let thought = process.stream.duration(ms(300), ms(2000));
         sleep(thought).await;
     }
+    // Without readers nothing is drawn: a case of before there were any is the same run.
+    let reads_only = process.readers > 0 && process.stream.chance(process.readers.into());
     for key in KEYS {
         let pause = process.stream.duration(ms(2), ms(120));
         sleep(pause).await;
@@ -248,6 +258,9 @@ async fn work(
         };
         if !still_held(process, lock, holding) {
             return Err(GaveUp::Lost);
+        }
+        if reads_only {
+            continue;
         }
         point::reach("client.before_write").await;
         if !process.linger.is_zero() {

@@ -266,6 +266,7 @@ fn legend(scene: &Scene<'_>) -> String {
         ("op writing ok", "a call; dashed if nobody knows its end"),
         ("clock", "clock at another rate than true time, measured"),
         ("down", "no process"),
+        ("stopped", "the process stands still"),
     ];
     for (look, meaning) in bars {
         let _ = write!(out, "<li><i class=\"bar sample {look}\"></i><span>{meaning}</span></li>");

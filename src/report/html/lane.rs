@@ -60,7 +60,7 @@ fn lane(scene: &Scene<'_>, node: NodeName) -> Lane {
         NodeName::Nemesis => Vec::new(),
         _ => touched.map(shade).collect(),
     };
-    shades.extend(downs(scene, node));
+    shades.extend(absences(scene, node));
     let mut tracks = match node {
         NodeName::Nemesis => vec![phases(scene), left_out(scene)],
         NodeName::Etcd(_) => record::owners(scene, node),
@@ -154,34 +154,35 @@ fn left_out(scene: &Scene<'_>) -> Track {
     track
 }
 
-/// The times in which a node had no process.
-fn downs(scene: &Scene<'_>, node: NodeName) -> Vec<Bar> {
-    let mut downs: Vec<Bar> = Vec::new();
-    let mut since = None;
-    let mut down = |from_ns: u64, to_ns: u64| {
-        downs.push(Bar {
-            from_ns,
-            to_ns,
-            look: "down".to_owned(),
-            label: "down".to_owned(),
-            ..Bar::default()
-        });
+/// The times in which a node had no process, and those in which its process stood still.
+fn absences(scene: &Scene<'_>, node: NodeName) -> Vec<Bar> {
+    let mut bars = Vec::new();
+    let (mut down, mut still) = (None, None);
+    let absence = |look: &str, from_ns, to_ns| Bar {
+        from_ns,
+        to_ns,
+        look: look.to_owned(),
+        label: look.to_owned(),
+        ..Bar::default()
     };
     for event in scene.index.history.events.iter().filter(|event| event.node == node) {
-        match event.kind {
-            EventKind::Killed => since = since.or(Some(event.at_ns)),
-            EventKind::Restarted => {
-                if let Some(from_ns) = since.take() {
-                    down(from_ns, event.at_ns);
-                }
-            }
-            _ => {}
+        let (since, begins, look) = match event.kind {
+            EventKind::Killed => (&mut down, true, "down"),
+            EventKind::Restarted => (&mut down, false, "down"),
+            EventKind::Stop => (&mut still, true, "stopped"),
+            EventKind::Go => (&mut still, false, "stopped"),
+            _ => continue,
+        };
+        if begins {
+            since.get_or_insert(event.at_ns);
+        } else if let Some(from_ns) = since.take() {
+            bars.push(absence(look, from_ns, event.at_ns));
         }
     }
-    if let Some(from_ns) = since {
-        down(from_ns, scene.end_ns);
-    }
-    downs
+    let open = [(down, "down"), (still, "stopped")].into_iter();
+    let open = open.filter_map(|(since, look)| Some(absence(look, since?, scene.end_ns)));
+    bars.extend(open);
+    bars
 }
 
 /// From when to when a client believed that it held a lock.

@@ -9,11 +9,13 @@ use crate::{
 };
 
 /// The least that the strategy draws, below which nothing is tried.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Floor {
     pub(super) faults: usize,
     pub(super) clients: u8,
     pub(super) holdings: u32,
+    pub(super) ttl_s: u16,
+    pub(super) readers: u16,
 }
 
 /// Knows what is smaller than itself. Its module is private: nobody else implements it.
@@ -40,7 +42,12 @@ impl Smaller for CaseOptions {
         let least = floor.holdings.max(1);
         let holdings = holdings_below(self.holdings).into_iter().filter(|n| *n >= least);
         let holdings = holdings.map(|holdings| CaseOptions { holdings, ..self.clone() });
-        clients.chain(holdings).collect()
+        let readers = below(self.readers.into()).into_iter().filter_map(|n| u16::try_from(n).ok());
+        let readers = readers.filter(|readers| *readers >= floor.readers);
+        let readers = readers.map(|readers| CaseOptions { readers, ..self.clone() });
+        // What each session draws is the usual, and smaller than a choice.
+        let ttls = (floor.ttl_s..self.ttl_s).map(|ttl_s| CaseOptions { ttl_s, ..self.clone() });
+        clients.chain(holdings).chain(readers).chain(ttls).collect()
     }
 }
 

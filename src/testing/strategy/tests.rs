@@ -21,12 +21,15 @@ fn cases_and_what_they_shrink_to_are_valid() {
     let strategy = cases().clients(1..=5).faults(0..=12);
     let (mut runner_a, mut runner_b) = (runner(1), runner(1));
     let mut families = BTreeSet::new();
+    let (mut ttls, mut readers) = (BTreeSet::new(), 0);
     for _ in 0..300 {
         let mut tree = strategy.new_tree(&mut runner_a).expect("a case");
         let case = tree.current();
         assert_eq!(case, strategy.new_tree(&mut runner_b).expect("a case").current());
         assert!(resolve(&case).is_ok(), "{case:?}");
         families.extend(case.plan.faults.iter().map(|fault| family_of(&fault.kind).name));
+        ttls.insert(case.options.ttl_s);
+        readers += u32::from(case.options.readers > 0);
         let mut steps = 0;
         while tree.simplify() && steps < 20 {
             steps += 1;
@@ -34,6 +37,8 @@ fn cases_and_what_they_shrink_to_are_valid() {
         }
     }
     assert_eq!(families.len(), CATALOG.len(), "{families:?}");
+    assert_eq!(ttls, (0..=10).collect(), "each lifetime, and none");
+    assert!((100..200).contains(&readers), "{readers} of 300 cases have holdings that only read");
 }
 
 /// Plans are valid for the clients that they are drawn for, and as long as was asked.
@@ -64,9 +69,12 @@ fn nonsense_is_told() {
     };
     assert!(told(&cases().scenario("x")).starts_with("unknown scenario \"x\": choose one of"));
     assert!(told(&cases().profile("x")).starts_with("unknown profile \"x\": choose one of"));
-    assert_eq!(told(&cases().clients(0..=3)), "clients are 0..=3, expected 1 to 16");
-    assert_eq!(told(&cases().clients(1..=17)), "clients are 1..=17, expected 1 to 16");
+    assert_eq!(told(&cases().clients(0..=3)), "clients is 0..=3, expected a range in 1 to 16");
+    assert_eq!(told(&cases().clients(1..=17)), "clients is 1..=17, expected a range in 1 to 16");
     assert_eq!(told(&cases().faults(0..=999)), "faults are 0..=999, expected at most 256");
+    assert_eq!(told(&cases().ttl_s(0..=21)), "ttl_s is 0..=21, expected a range in 0 to 20");
+    let many = cases().readers(1..=1001);
+    assert_eq!(told(&many), "readers is 1..=1001, expected a range in 0 to 1000");
     assert!(plans(0).new_tree(&mut runner(1)).is_err());
     assert!(options().clients(0..=0).new_tree(&mut runner(1)).is_err());
 }
@@ -104,7 +112,8 @@ fn the_right_scheme_passes() {
         Ok(())
     };
     assert_eq!(runner(25).run(&cases(), passes), Ok(()));
-    let small = cases().clients(1..=2).holdings(1..=2).faults(0..=2);
+    // One holding that only reads leaves nothing to judge, which is no pass.
+    let small = cases().clients(1..=2).holdings(1..=2).faults(0..=2).readers(0..=0);
     assert_eq!(runner(25).run(&small, passes), Ok(()));
 }
 
