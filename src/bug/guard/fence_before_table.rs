@@ -11,7 +11,7 @@ pub(in crate::bug) const BUG: KnownBug = KnownBug {
     help: "the fence is asked before the table, so a done write that comes again is refused",
     source: "definition D7: a resend is answered before the fence speaks",
     needs: Needs::Fault,
-    profile: "restart",
+    profile: "resend",
     caught_by: "linearizability",
     scenario: "fenced-lock",
     build_in: |system, site| {

@@ -10,7 +10,7 @@ pub(in crate::bug) const BUG: KnownBug = KnownBug {
     help: "a key whose release was asked for is taken for a new place in the queue",
     source: "https://github.com/etcd-io/etcd/issues/15235",
     needs: Needs::Fault,
-    profile: "all",
+    profile: "lease",
     caught_by: "grant-validity",
     scenario: "fenced-lock",
     build_in: |system, site| {
