@@ -28,7 +28,7 @@ struct Keep {
     change: Change,
 }
 
-const KEEPS: [Keep; 15] = [
+const KEEPS: [Keep; 16] = [
     Keep {
         checker: "assumptions",
         what: "clients ask in another order",
@@ -46,6 +46,12 @@ const KEEPS: [Keep; 15] = [
         what: "an unlock was answered later",
         history: queueing::queueing_history,
         change: |history, stream| later(history, stream, |f| matches!(f, Function::Unlock { .. })),
+    },
+    Keep {
+        checker: "tenure-kept",
+        what: "an unlock was invoked sooner",
+        history: queueing::queueing_history,
+        change: |history, stream| sooner(history, stream, |f| matches!(f, Function::Unlock { .. })),
     },
     Keep {
         checker: "token-order",

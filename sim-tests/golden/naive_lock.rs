@@ -1,10 +1,10 @@
-//! D6 a second time: who owns a lock is looked up anew at every event, an incarnation is a key and
+//! D6 and the tenures of D3 a second time: who owns a lock is looked up anew at every event, an incarnation is a key and
 //! its create revision, and every acquire is compared with every other.
 
 use std::collections::BTreeSet;
 
 use leasehold::history::{
-    ApplyRow, Event, EventKind, Function, History, HoldingId, KeyChange, NodeName, OpId, Outcome,
+    ApplyRow, Cause, Event, EventKind, Function, History, HoldingId, KeyChange, NodeName, OpId, Outcome,
     Reply, RowResult,
 };
 
@@ -192,6 +192,44 @@ pub fn release_validity(history: &History) -> (u64, Broken) {
         }
     }
     (judged, broken)
+}
+
+/// How many acquires answered ok, and the transactions that took the key of one whose holder still
+/// believed (D3); none is judged where no transaction is known as such.
+pub fn tenure_kept(history: &History) -> (u64, Broken) {
+    let txn = |event: &Event| match &event.kind {
+        EventKind::Commit(commit) => commit.cause == Cause::Txn,
+        _ => false,
+    };
+    let (mut judged, mut broken) = (0, Broken::new());
+    if !history.events.iter().any(txn) {
+        return (judged, broken);
+    }
+    let acquires = acquires(history);
+    for acquire in acquires.iter().filter(|acquire| acquire.answer.is_some()) {
+        judged += 1;
+        let Some(own) = incarnation(history, acquire) else { continue };
+        let there = |seq| queue(history, lock_of(own.0).unwrap_or_default(), seq).contains(&own);
+        let after = history.events.iter().filter(|event| event.seq > acquire.end);
+        let believed = after.take_while(|event| !ends_belief(event, acquire));
+        let taken = believed.filter(|event| txn(event));
+        let taken = taken.filter(|event| there(event.seq - 1) && !there(event.seq));
+        broken.extend(taken.map(|event| ("taken", event.seq)));
+    }
+    (judged, broken)
+}
+
+fn ends_belief(event: &Event, acquire: &Acquire<'_>) -> bool {
+    match &event.kind {
+        EventKind::Invoke { holding, f: Function::Unlock { .. }, .. } => {
+            *holding == acquire.holding
+        }
+        EventKind::Invoke { f: Function::CloseSession, .. } | EventKind::Killed => {
+            event.node == acquire.node
+        }
+        EventKind::LossNoticed { holding } => Some(*holding) == acquire.holding,
+        _ => false,
+    }
 }
 
 fn rows(history: &History) -> impl Iterator<Item = (u64, &ApplyRow)> {
