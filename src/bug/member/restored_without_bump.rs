@@ -1,4 +1,4 @@
-//! Built in by a quirk of the simulated member: no guard can tell the new tokens from old ones (D2).
+//! Built in by a quirk of the simulated member: no guard can tell its new tokens from old ones.
 
 use crate::{
     bug::{KnownBug, Needs},

@@ -1,5 +1,5 @@
-//! The name of a queue key is its lease's: a release that comes late, or twice, finds the key of the
-//! next holding of the same session under it. Only the create revision tells them apart.
+//! The name of a queue key is its lease's: a release that comes late, or twice, finds the key of
+//! the next holding of the same session under it. Only the create revision tells them apart.
 
 use crate::bug::{
     KnownBug, Needs, Site,

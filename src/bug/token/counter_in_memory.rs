@@ -1,4 +1,4 @@
-//! A counter that nobody keeps: in the memory of etcd's leader, so that the next leader begins anew.
+//! A counter that nobody keeps: in the memory of etcd's leader, so that the next begins anew.
 
 use std::{
     collections::BTreeMap,
@@ -27,7 +27,7 @@ pub(in crate::bug) const BUG: KnownBug = KnownBug {
 /// right as long as nothing dies.
 struct CounterInMemory {
     site: Site,
-    /// By term, the revision at which its leader was first heard of.
+    /// By term, the least revision that anybody was told of by its leader.
     begun: Arc<Mutex<BTreeMap<u64, i64>>>,
 }
 
@@ -43,7 +43,10 @@ impl CounterInMemory {
 
 impl LockPolicy for CounterInMemory {
     fn entered(&self, term: u64, revision: i64) {
-        self.begun().entry(term).or_insert(revision);
+        // Answers may overtake each other on their way from one leader to several clients.
+        let mut begun = self.begun();
+        let first = begun.entry(term).or_insert(revision);
+        *first = revision.min(*first);
     }
 
     fn token(&self, seen: &Seen) -> i64 {
