@@ -190,7 +190,7 @@ fn mutate(history: &mut History, stream: &mut Stream) {
         EventKind::Held { held, local_ns, deadline_ns, .. } => match choice {
             0 => *held = !*held,
             1 => *deadline_ns += by_ns,
-            // Said exactly when the lease is over, or with a deadline that is just right, or just not.
+            // Said when the lease is over or a moment before; a deadline just right, or just not.
             6 => {
                 event.at_ns = over_ns - stream.below(2).min(over_ns);
                 (*local_ns, *deadline_ns) = (event.at_ns, over_ns + 1);
