@@ -148,11 +148,31 @@ pub fn session_history(seed: Seed) -> History {
     teller.history
 }
 
+/// When in true time the lease of the client of an event is over, by what was processed before it.
+fn over_ns(history: &History, at: usize) -> Option<u64> {
+    let NodeName::Client(client) = history.events[at].node else { return None };
+    let wanted = (i64::from(client) - 1) * 0x100;
+    let mut ttl_ns = None;
+    let mut last_ns = None;
+    for event in &history.events[..at] {
+        match &event.kind {
+            EventKind::Lease(lease) if lease.lease == wanted => {
+                if let LeaseChange::Granted { ttl_s } = lease.change {
+                    ttl_ns = Some(ttl_s as u64 * 1_000 * MS);
+                }
+                last_ns = Some(event.at_ns);
+            }
+            _ => {}
+        }
+    }
+    Some(ttl_ns? + last_ns?)
+}
+
 /// Damages the history in one place.
 fn mutate(history: &mut History, stream: &mut Stream) {
-    let choice = stream.below(6);
+    let choice = stream.below(8);
     let fits = |kind: &EventKind| match kind {
-        EventKind::Held { .. } => choice <= 3,
+        EventKind::Held { .. } => choice <= 3 || choice >= 6,
         EventKind::Lease(_) => choice == 4,
         EventKind::Return { .. } => choice == 5,
         _ => false,
@@ -164,11 +184,21 @@ fn mutate(history: &mut History, stream: &mut Stream) {
     }
     let at = *stream.pick(&places);
     let by_ns = stream.below(2000) * MS;
+    let over_ns = over_ns(history, at).unwrap_or_default();
     let event = &mut history.events[at];
     match &mut event.kind {
         EventKind::Held { held, local_ns, deadline_ns, .. } => match choice {
             0 => *held = !*held,
             1 => *deadline_ns += by_ns,
+            // Said when the lease is over or a moment before; a deadline just right, or just not.
+            6 => {
+                event.at_ns = over_ns - stream.below(2).min(over_ns);
+                (*local_ns, *deadline_ns) = (event.at_ns, over_ns + 1);
+            }
+            7 => {
+                let left_ns = over_ns.saturating_sub(event.at_ns);
+                *deadline_ns = *local_ns + left_ns + stream.below(2);
+            }
             2 => *deadline_ns = deadline_ns.saturating_sub(by_ns).max(1),
             // Said at the very end of the time that the client knows of, or a moment before.
             _ => *local_ns = *deadline_ns - stream.below(2).min(*deadline_ns),
