@@ -1,11 +1,11 @@
-//! D6 and the tenures of D3 a second time: who owns a lock is looked up anew at every event, an incarnation is a key and
-//! its create revision, and every acquire is compared with every other.
+//! D6 and the tenures of D3 a second time: who owns a lock is looked up anew at every event, an
+//! incarnation is a key and its create revision, and every acquire is compared with every other.
 
 use std::collections::BTreeSet;
 
 use leasehold::history::{
-    ApplyRow, Cause, Event, EventKind, Function, History, HoldingId, KeyChange, NodeName, OpId, Outcome,
-    Reply, RowResult,
+    ApplyRow, Cause, Event, EventKind, Function, History, HoldingId, KeyChange, NodeName, OpId,
+    Outcome, Reply, RowResult,
 };
 
 /// A key and its create revision.
