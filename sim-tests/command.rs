@@ -225,6 +225,28 @@ fn a_history_is_judged_again() {
     assert!(said.contains("not run"), "{said}");
 }
 
+/// The record of a process that was killed before its first line was whole is named and left out;
+/// what is no record ends the merge.
+#[test]
+fn a_record_that_is_not_begun_spoils_no_merge() {
+    let file = "sim-tests/histories/grant-validity/hand-over-to-a-waiter.ok.jsonl";
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("not-begun.jsonl");
+    let path = path.to_str().expect("UTF-8");
+    let whole = leasehold(&["merge", file]);
+    for begun in ["", "{\"leasehold_hist"] {
+        std::fs::write(path, begun).expect("written");
+        let merged = leasehold(&["merge", path, file]);
+        let said = text(&merged.stderr);
+        assert_eq!(merged.status.code(), Some(0), "{said}");
+        assert!(said.contains("warning") && said.contains("not-begun.jsonl"), "{said}");
+        assert_eq!(merged.stdout, whole.stdout);
+    }
+    std::fs::write(path, "{\"something\":\"else\"}").expect("written");
+    let refused = leasehold(&["merge", path, file]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("not-begun.jsonl: line 1: not a history"));
+}
+
 /// A merged history is one that can be judged; merging it again changes nothing.
 #[test]
 fn a_history_merged_is_itself() {

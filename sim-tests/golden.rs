@@ -4,22 +4,38 @@
 //! the file names (`# evidence: 3,7`; assumptions answer unknown instead, `# unknown: words`).
 //! Random histories are judged a second time by the text's own loops.
 
-use std::{collections::BTreeSet, fs, path::Path};
-
-use leasehold::{
-    checker::{self, Class, Index, Verdict},
-    history::{RowResult, codec},
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
 };
 
+use leasehold::{
+    checker::{self, Checker, Class, Index, Verdict},
+    history::{History, RowResult, codec},
+};
+
+mod assuming;
 mod chaos;
+mod honesty;
+mod keeping;
 mod mutation;
 mod naive;
+mod naive_assumed;
+mod naive_honest;
 mod naive_lease;
 mod naive_live;
+mod naive_lock;
+mod naive_order;
 mod naive_storage;
 mod naive_time;
+mod naive_update;
+mod queueing;
 mod reached;
+mod renaming;
+mod searching;
 mod story;
+mod updating;
 mod waiting;
 
 use story::Story;
@@ -28,11 +44,24 @@ fn remark<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.lines().find_map(|line| line.strip_prefix("# ")?.strip_prefix(name)?.strip_prefix(": "))
 }
 
-fn judge_file(checker: &dyn checker::Checker, path: &Path) {
+/// The golden histories of a checker with their paths, in the order of those.
+fn golden_files(checker: &dyn Checker) -> Vec<(PathBuf, History)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("sim-tests/histories");
+    let folder = root.join(checker.name());
+    let files = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
+    let files: BTreeSet<_> = files.map(|file| file.expect("a readable folder").path()).collect();
+    let read = |path: PathBuf| {
+        let text = fs::read_to_string(&path).expect("the file is there");
+        let history = codec::decode(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        (path, history)
+    };
+    files.into_iter().map(read).collect()
+}
+
+fn judge_file(checker: &dyn Checker, path: &Path, history: &History) {
     let text = fs::read_to_string(path).expect("the file is there");
     assert!(text.starts_with("# "), "{path:?} does not say what it shows");
-    let history = codec::decode(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-    let verdict = checker.check(&Index::new(&history)).verdict;
+    let verdict = checker.check(&Index::new(history)).verdict;
     let name = path.to_string_lossy();
     if name.ends_with(".ok.jsonl") {
         assert_eq!(verdict, Verdict::Pass, "{path:?}");
@@ -56,17 +85,14 @@ fn judge_file(checker: &dyn checker::Checker, path: &Path) {
 /// checker that cannot fail, or cannot pass, would be found here.
 #[test]
 fn golden_histories() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("sim-tests/histories");
     for checker in checker::all() {
-        let folder = root.join(checker.name());
-        let files = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
-        let files: BTreeSet<_> =
-            files.map(|file| file.expect("a readable folder").path()).collect();
-        let kind = |end| files.iter().filter(|file| file.to_string_lossy().ends_with(end)).count();
-        let (ok, bad) = (kind(".ok.jsonl"), kind(".bad.jsonl"));
-        assert!(ok >= 1 && bad >= 2 && ok + bad == files.len(), "{folder:?}: {ok} ok, {bad} bad");
-        for file in files {
-            judge_file(*checker, &file);
+        let (name, files) = (checker.name(), golden_files(*checker));
+        let ends =
+            |end| files.iter().filter(move |(path, _)| path.to_string_lossy().ends_with(end));
+        let (ok, bad) = (ends(".ok.jsonl").count(), ends(".bad.jsonl").count());
+        assert!(ok >= 1 && bad >= 2 && ok + bad == files.len(), "{name}: {ok} ok, {bad} bad");
+        for (path, history) in &files {
+            judge_file(*checker, path, history);
         }
     }
 }

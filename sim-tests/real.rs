@@ -27,10 +27,13 @@ mod real {
     mod disk;
     mod drop_in;
     mod election;
+    mod endpoint;
     mod hammer;
     mod held;
+    mod job_control;
     mod late_endpoint;
     mod lock_program;
+    mod lock_start;
     mod member;
     mod mutex;
     mod no_simulation;

@@ -15,7 +15,7 @@ use leasehold::{
 use super::{naive, naive_lease, naive_storage, naive_time, story::Story};
 
 /// The verdict of a checker: none if there was nothing to judge, else the broken rule.
-fn judged(name: &str, history: &History) -> Option<Option<&'static str>> {
+pub fn judged(name: &str, history: &History) -> Option<Option<&'static str>> {
     let checker = checker::by_name(name).expect("a checker of the catalog");
     match checker.check(&Index::new(history)).verdict {
         Verdict::Pass => Some(None),
@@ -25,7 +25,7 @@ fn judged(name: &str, history: &History) -> Option<Option<&'static str>> {
     }
 }
 
-fn renumber(history: &mut History) {
+pub fn renumber(history: &mut History) {
     for (seq, event) in (0..).zip(&mut history.events) {
         event.seq = seq;
     }
@@ -75,7 +75,7 @@ struct Asked {
 }
 
 /// A history of a storage that forgets at a restart what it may forget.
-fn storage_history(seed: Seed) -> History {
+pub fn storage_history(seed: Seed) -> History {
     let mut stream = seed.stream("chaos");
     let mut story = Story::new();
     let (mut machine, mut kept) = (Machine::default(), Vec::<Machine>::new());
@@ -235,7 +235,7 @@ fn storage_checkers_and_naive_copies_agree() {
 }
 
 /// A history of two leases with two keys; `stream` decides how wrong it is.
-fn lease_history(seed: Seed) -> History {
+pub fn lease_history(seed: Seed) -> History {
     let mut stream = seed.stream("leases");
     let mut events: Vec<(NodeName, EventKind)> = Vec::new();
     let etcd = NodeName::Etcd(1);
@@ -319,7 +319,7 @@ fn lease_checkers_and_naive_copies_agree() {
 }
 
 /// Calls with deadlines on clocks of changing rates, of nodes that stand still at times.
-fn deadline_history(seed: Seed) -> History {
+pub fn deadline_history(seed: Seed) -> History {
     let mut stream = seed.stream("deadlines");
     let mut history = History::default();
     let mut at_ns = 0;
@@ -364,7 +364,7 @@ fn deadlines_and_naive_copy_agree() {
 }
 
 /// One client's session, renewed when nothing hinders it, and what hinders it.
-fn session_history(seed: Seed) -> History {
+pub fn session_history(seed: Seed) -> History {
     let mut stream = seed.stream("session");
     let (client, etcd) = (NodeName::Client(1), NodeName::Etcd(1));
     let mut history = History::default();

@@ -140,7 +140,7 @@ fn mutate(history: &mut History, stream: &mut Stream) {
         return;
     }
     let at = *stream.pick(&rows);
-    match stream.below(7) {
+    match stream.below(8) {
         0 => {
             let results = [RowResult::Admitted, RowResult::Refused, RowResult::Replayed];
             row(history, at).result = *stream.pick(&results);
@@ -168,6 +168,15 @@ fn mutate(history: &mut History, stream: &mut Stream) {
             if history.events[at].node != history.events[at + 1].node {
                 history.events.swap(at, at + 1);
             }
+        }
+        6 => {
+            // A store brings back what it committed once: the same incarnation.
+            let commits = (0..history.events.len())
+                .filter(|at| matches!(history.events[*at].kind, EventKind::Commit(_)));
+            let commits: Vec<usize> = commits.collect();
+            let (one, other) = (*stream.pick(&commits), *stream.pick(&commits));
+            let again = history.events[one.min(other)].clone();
+            history.events.insert(one.max(other), again);
         }
         _ => {
             // A client is told of some write's value.

@@ -145,7 +145,7 @@ fn read_by_row(other: &ApplyRow, row: &ApplyRow) -> bool {
     read && row.value.is_some() && other.value == row.value
 }
 
-fn effective(history: &History, rows: &[(u64, &ApplyRow)], row: &ApplyRow) -> bool {
+pub fn effective(history: &History, rows: &[(u64, &ApplyRow)], row: &ApplyRow) -> bool {
     let told = history.events.iter().any(|event| match &event.kind {
         EventKind::Return { outcome: Outcome::Ok(Reply::Value(value)), .. } => *value == row.value,
         _ => false,

@@ -91,10 +91,10 @@ impl Story {
 
     /// The client's queue key comes into being; gives its create revision.
     pub fn enqueue(&mut self, client: u8) -> i64 {
-        let (key, created) = (Self::key(client), self.revision + 1);
-        if let Some((_, known)) = self.queue.iter().find(|(queued, _)| *queued == key) {
-            return *known;
+        if let Some(known) = self.queued(client) {
+            return known;
         }
+        let (key, created) = (Self::key(client), self.revision + 1);
         self.commit(Cause::Txn, KeyChange::Put, &key, created);
         self.queue.push((key, created));
         created
@@ -106,6 +106,24 @@ impl Story {
         let Some(at) = self.queue.iter().position(|(queued, _)| *queued == key) else { return };
         let (_, created) = self.queue.remove(at);
         self.commit(cause, KeyChange::Delete, &key, created);
+    }
+
+    /// The create revision of the client's queue key, if it is there.
+    pub fn queued(&self, client: u8) -> Option<i64> {
+        let key = Self::key(client);
+        self.queue.iter().find(|(queued, _)| *queued == key).map(|(_, created)| *created)
+    }
+
+    /// The create revision of the owner's queue key.
+    pub fn first(&self) -> Option<i64> {
+        self.queue.iter().map(|(_, created)| *created).min()
+    }
+
+    /// The client's session is opened, with its lease.
+    pub fn session(&mut self, client: u8) {
+        let op = self.invoke(client, None, Function::OpenSession { ttl_s: 10 });
+        let lease = i64::from(client) * 0x100;
+        self.answer(op, Outcome::Ok(Reply::Session { lease, ttl_s: 10 }));
     }
 
     /// Whether nobody is in the queue.

@@ -136,7 +136,7 @@ impl Teller {
     }
 }
 
-fn waiting_history(seed: Seed) -> History {
+pub fn waiting_history(seed: Seed) -> History {
     let mut teller = Teller {
         stream: seed.stream("waiting"),
         history: History::default(),

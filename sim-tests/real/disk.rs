@@ -177,12 +177,17 @@ async fn slow_and_many_clients() {
     let watched = watch.local_addr().unwrap().to_string();
     let watching = admin::serve(watch, storage.service.clone(), std::future::pending());
     let watching = tokio::spawn(watching);
-    let address = storage.address.clone();
+    let (address, service) = (storage.address.clone(), storage.service.clone());
     let heard = tokio::task::spawn_blocking(move || {
         let slow_head = raw(&address, b"POST / HT");
         let slow_body = raw(&address, b"POST / HTTP/1.1\r\nHost: s\r\nContent-Length: 9\r\n\r\n{");
         let open = std::net::TcpStream::connect(&address).unwrap();
-        std::thread::sleep(Duration::from_millis(50));
+        // The two before it, and this one: it has the only slot.
+        let deadline = std::time::Instant::now() + Duration::from_secs(10);
+        while service.counters().get(Count::Connections) < 3 {
+            assert!(std::time::Instant::now() < deadline, "the connection is not accepted");
+            std::thread::yield_now();
+        }
         let turned_away = raw(&address, b"GET / HTTP/1.1\r\nHost: s\r\n\r\n");
         drop(open);
         let metrics = raw(&watched, b"GET /metrics HTTP/1.1\r\nHost: s\r\n\r\n");

@@ -113,9 +113,11 @@ async fn exit_statuses() {
     let unit = ends(&mut lock(&member, &["--ttl", "3"], &["true"])).await;
     assert_eq!(unit.0, Some(2));
     assert!(unit.2.contains("unit"), "{}", unit.2);
-    let nobody = ends(&mut lock_at("127.0.0.1:1", &[], &["true"])).await;
+    let asked = Instant::now();
+    let nobody = ends(&mut lock_at("127.0.0.1:1", &["--wait", "1s"], &["true"])).await;
     assert_eq!(nobody.0, Some(69));
     assert!(nobody.2.contains("127.0.0.1:1"), "{}", nobody.2);
+    assert!(asked.elapsed() >= SECOND, "it was asked again: {:?}", asked.elapsed());
     assert!(member.queue("job/").await.is_empty());
 }
 
@@ -215,22 +217,99 @@ async fn grace_is_for_the_whole_group() {
     assert_eq!(times(&cleaned).len(), 1, "{said}");
 }
 
-/// A lease that is revoked from outside is gone: there is no grace to give.
+/// A lease that is revoked from outside, or a key that is deleted, is known at once, long before
+/// the next renewal. The command has its grace, and not more; the lease does not stay behind.
 #[tokio::test]
-async fn revoked_lease_stops_the_command() {
+async fn lost_lock_stops_the_command_at_once() {
     let member = Member::start().await;
-    let child = lock(&member, &["--ttl", "3s"], &["sleep", "60"]).spawn().expect("it can be run");
-    member.wait_for_queue("job/", 1, PATIENCE).await;
-    let leases = member.another_client().await.leases().await.expect("readable");
-    let lease = leases.leases()[0].id();
-    let revoked = Instant::now();
-    member.another_client().await.lease_revoke(lease).await.expect("revoked");
+    for revoke in [true, false] {
+        let (ready, asked) = (scratch("lost-ready"), scratch("lost-asked"));
+        let script = format!(
+            "trap 'date +%s.%N >>{}; exit 3' TERM; date +%s.%N >>{}; while :; do sleep 0.05; done",
+            asked.display(),
+            ready.display()
+        );
+        let options = ["--ttl", "60s", "--grace", "10s"];
+        let child = lock(&member, &options, &["sh", "-c", &script]).spawn().expect("it can be run");
+        wait_for("the command runs", || !times(&ready).is_empty()).await;
+        let mut client = member.another_client().await;
+        let lease = client.leases().await.expect("readable").leases()[0].id();
+        let begun = Instant::now();
+        if revoke {
+            client.lease_revoke(lease).await.expect("revoked");
+        } else {
+            let (key, _) = member.queue("job/").await[0].clone();
+            client.delete(key, None).await.expect("deleted");
+        }
+        let (status, _, said) = outcome(child).await;
+        assert_eq!(status, Some(75), "{said}");
+        assert!(said.contains("lost") && said.contains("deleted"), "{said}");
+        assert_eq!(times(&asked).len(), 1, "{said}");
+        // A renewal would have told it after 20 s, or never.
+        assert!(begun.elapsed() < 5 * SECOND, "{:?}", begun.elapsed());
+        assert!(!member.has_lease(lease).await);
+    }
+}
+
+/// A command that does not end when it is asked to is killed at the end of the grace, also when the
+/// lock is lost by a delete.
+#[tokio::test]
+async fn lost_lock_kills_after_the_grace() {
+    let member = Member::start().await;
+    let ready = scratch("stubborn-ready");
+    let script =
+        format!("trap '' TERM; date +%s.%N >>{}; while :; do sleep 0.05; done", ready.display());
+    let options = ["--ttl", "60s", "--grace", "1s"];
+    let child = lock(&member, &options, &["sh", "-c", &script]).spawn().expect("it can be run");
+    wait_for("the command runs", || !times(&ready).is_empty()).await;
+    let begun = Instant::now();
+    let (key, _) = member.queue("job/").await[0].clone();
+    member.another_client().await.delete(key, None).await.expect("deleted");
     let (status, _, said) = outcome(child).await;
     assert_eq!(status, Some(75), "{said}");
-    // The next renewal, at a third of the TTL, learns it. Without that the session would still end
-    // by its own clock, and hardly later.
-    assert!(said.contains("LeaseGone"), "{said}");
-    assert!(revoked.elapsed() < 3 * SECOND, "{:?}", revoked.elapsed());
+    let took = begun.elapsed();
+    assert!(took >= SECOND && took < 8 * SECOND, "{took:?}");
+}
+
+/// A stopped command cannot hear that its lock is lost: it is woken to be asked, and the program
+/// ends in time, whether the lock was taken away or its lease is about to run out.
+#[tokio::test]
+async fn lost_lock_ends_a_stopped_command() {
+    let member = Member::start().await;
+    for deleted in [true, false] {
+        let (ready, asked) = (scratch("stopped-ready"), scratch("stopped-asked"));
+        let script = format!(
+            "trap 'date +%s.%N >>{}; exit 3' TERM; echo $$ >>{}; while :; do sleep 0.05; done",
+            asked.display(),
+            ready.display()
+        );
+        let options = ["--ttl", "5s", "--grace", "2s"];
+        let child = lock(&member, &options, &["sh", "-c", &script]).spawn().expect("it can be run");
+        let group = || fs::read_to_string(&ready).unwrap_or_default().trim().to_owned();
+        wait_for("the command runs", || !group().is_empty()).await;
+        let group = group();
+        let mut stop = std::process::Command::new("kill");
+        stop.args(["-STOP", "--", &format!("-{group}")]);
+        assert!(stop.status().expect("kill can be run").success());
+        let stat = format!("/proc/{group}/stat");
+        wait_for("it is stopped", || fs::read_to_string(&stat).is_ok_and(|s| s.contains(") T ")))
+            .await;
+        // Longer than the lease: it is renewed all the same.
+        sleep(7 * SECOND).await;
+        assert_eq!(member.queue("job/").await.len(), 1);
+        let begun = Instant::now();
+        if deleted {
+            let (key, _) = member.queue("job/").await[0].clone();
+            member.another_client().await.delete(key, None).await.expect("deleted");
+        } else {
+            member.freeze();
+        }
+        let (status, _, said) = outcome(child).await;
+        member.thaw();
+        assert_eq!(status, Some(75), "{said}");
+        assert_eq!(times(&asked).len(), 1, "{said}");
+        assert!(begun.elapsed() < 6 * SECOND, "{:?}", begun.elapsed());
+    }
 }
 
 /// Signals go to the command, and while waiting for the lock they end the waiting.

@@ -246,6 +246,102 @@ async fn counters() {
     }
 }
 
+/// The log files of a data directory.
+fn logs(directory: &Fresh) -> Vec<PathBuf> {
+    let files = fs::read_dir(&directory.0).expect("a directory");
+    let files = files.map(|entry| entry.expect("an entry").path());
+    let is_log = |path: &PathBuf| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("log-"))
+    };
+    files.filter(is_log).collect()
+}
+
+/// A log that was taken away is missed: the storage does not start empty, and says what would make
+/// it. What a crash during the very first start leaves behind is no obstacle.
+#[tokio::test]
+async fn a_missing_log_is_no_fresh_start() {
+    let directory = Fresh::new("missing");
+    fs::create_dir_all(&directory.0).expect("a directory");
+    fs::write(directory.0.join("lock"), "").expect("writable");
+    fs::write(directory.0.join("log-unfinished"), "LEASE").expect("writable");
+    let data = ["--listen", "127.0.0.1:0", "--data-dir", directory.path()];
+    let storage = Storage::start(&data).await;
+    let mut client = Writer::client(&storage.address);
+    client.call(&Request::write("k", "v", 7)).await.expect("it answers");
+    storage.program.kill().await;
+
+    let log = logs(&directory).pop().expect("a log");
+    let away = directory.0.join("away");
+    fs::rename(&log, &away).expect("movable");
+    for _ in 0..2 {
+        let (status, line) = fails(&data).await;
+        assert_eq!(status, Some(1), "{line}");
+        for part in [directory.path(), "log-", "\"lock\"", "restore", "lose"] {
+            assert!(line.contains(part), "{line} lacks {part}");
+        }
+    }
+    assert!(logs(&directory).is_empty(), "nothing was made in its place");
+    fs::rename(&away, &log).expect("movable");
+    let storage = Storage::start(&data).await;
+    let mut client = Writer::client(&storage.address);
+    let read = client.read_unfenced("", "k", None).await.expect("it answers");
+    assert_eq!(read.as_deref(), Some("v"));
+    storage.program.kill().await;
+    for log in logs(&directory) {
+        fs::remove_file(log).expect("removable");
+    }
+    fs::remove_file(directory.0.join("lock")).expect("removable");
+    let storage = Storage::start(&data).await;
+    let mut client = Writer::client(&storage.address);
+    assert_eq!(client.read_unfenced("", "k", None).await.expect("it answers"), None);
+}
+
+/// The file grows up to the limit that the system sets, while it is appended to or compacted: the
+/// write that does not fit is not acknowledged, nothing is any more, the program ends with a line
+/// that says why, and the next one, without the limit, has all that was acknowledged.
+#[tokio::test]
+async fn a_file_that_may_not_grow() {
+    for compact_bytes in ["1000000000", "3000"] {
+        let directory = Fresh::new(&format!("limit-{compact_bytes}"));
+        let arguments = ["--data-dir", directory.path(), "--compact-bytes", compact_bytes];
+        let mut limited = tokio::process::Command::new("sh");
+        // 32 blocks of 512 bytes, or of 1024: shells differ.
+        limited
+            .args(["-c", "ulimit -f 32; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_leasehold")])
+            .args(["storage", "--listen", "127.0.0.1:0"])
+            .args(arguments)
+            .env_remove("RUST_LOG");
+        let program = Program::spawn(&mut limited);
+        let line = program.line("listening on ").await;
+        let (_, rest) = line.split_once("listening on ").expect("just found");
+        let address = rest.split(';').next().expect("at least one part").to_owned();
+        let mut client = Writer::client(&address);
+        let mut acknowledged = 0;
+        loop {
+            let key = format!("k{acknowledged}");
+            match client.call(&Request::write(key, "v".repeat(200), 1)).await {
+                Ok(answer) if answer.err.is_empty() => acknowledged += 1,
+                _ => break,
+            }
+            assert!(acknowledged < 1000, "the limit is not reached");
+        }
+        assert!(acknowledged > 20, "{acknowledged}");
+        assert!(client.call(&Request::write("late", "v", 1)).await.is_err());
+        let (status, lines) = program.ends().await;
+        let last = lines.last().expect("a line");
+        assert_eq!(status, Some(1), "{lines:?}");
+        assert!(last.contains("cannot append to") && last.contains("too large"), "{lines:?}");
+
+        let storage = Storage::start(&arguments).await;
+        let mut client = Writer::client(&storage.address);
+        for written in 0..acknowledged {
+            let read = client.read_unfenced("", &format!("k{written}"), None).await;
+            assert_eq!(read.expect("it answers"), Some("v".repeat(200)), "k{written}");
+        }
+        assert_eq!(client.read_unfenced("", "late", None).await.expect("it answers"), None);
+    }
+}
+
 /// What ends a start: status, and one line that says why.
 async fn fails(arguments: &[&str]) -> (Option<i32>, String) {
     let (status, lines) = Program::start([&["storage"], arguments].concat()).ends().await;

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use super::{Checker, Finding, Verdict, index::Index};
+use super::{Checker, Finding, Verdict, index::Index, value::Value};
 use crate::history::{Cause, EventKind, FaultAction, Function, Phase};
 
 const NAME: &str = "assumptions";
@@ -105,8 +105,7 @@ impl Checker for Assumptions {
 
 fn incomplete(index: &Index<'_>) -> Option<String> {
     let phases: Vec<Phase> = index
-        .history
-        .events
+        .beside
         .iter()
         .filter_map(|event| match event.kind {
             EventKind::Phase(phase) => Some(phase),
@@ -134,11 +133,11 @@ fn incomplete(index: &Index<'_>) -> Option<String> {
 }
 
 fn repeated_value(index: &Index<'_>) -> Option<String> {
-    let mut values: Vec<&str> = index
+    let mut values: Vec<Value<'_>> = index
         .ops
         .iter()
         .filter_map(|op| match op.f {
-            Function::Write { value, .. } => Some(value.as_str()),
+            Function::Write { value, .. } => Some(Value::new(value)),
             _ => None,
         })
         .collect();
@@ -146,12 +145,12 @@ fn repeated_value(index: &Index<'_>) -> Option<String> {
     values
         .windows(2)
         .find(|pair| pair[0] == pair[1])
-        .map(|pair| format!("{:?} was written by two operations", pair[0]))
+        .map(|pair| format!("{:?} was written by two operations", pair[0].text))
 }
 
 fn broken_lineage(index: &Index<'_>) -> Option<String> {
     let (mut last_index, mut last_revision) = (0, i64::MIN);
-    for event in &index.history.events {
+    for event in &index.beside {
         let EventKind::Commit(commit) = &event.kind else { continue };
         if commit.cause == Cause::Restore {
             return Some(format!("event {} restores a backup", event.seq));
@@ -169,11 +168,11 @@ fn broken_lineage(index: &Index<'_>) -> Option<String> {
 }
 
 fn shared_domain(index: &Index<'_>) -> Option<String> {
-    let mut lock_of: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut lock_of: BTreeMap<u32, usize> = BTreeMap::new();
     for row in &index.rows {
         let Some(holding) = row.holding else { continue };
         let lock = index.holdings[holding].lock;
-        let first = *lock_of.entry(&row.row.domain).or_insert(lock);
+        let first = *lock_of.entry(row.domain).or_insert(lock);
         if first != lock {
             return Some(format!(
                 "locks {:?} and {:?} share domain {:?}",
@@ -187,7 +186,7 @@ fn shared_domain(index: &Index<'_>) -> Option<String> {
 fn order_against_time(index: &Index<'_>) -> Option<String> {
     let (mut last_place, mut last_seq) = ((0, 0), None);
     for row in &index.rows {
-        let at = row.row.index;
+        let (_, at) = row.place();
         if row.place() <= last_place || last_seq >= Some(row.seq) {
             return Some(format!("apply index {at} is out of order"));
         }
@@ -215,7 +214,7 @@ fn order_against_time(index: &Index<'_>) -> Option<String> {
 fn not_healed(index: &Index<'_>) -> Option<String> {
     let mut open: BTreeMap<u32, u64> = BTreeMap::new();
     let mut healed = false;
-    for event in &index.history.events {
+    for event in &index.beside {
         match &event.kind {
             EventKind::Phase(Phase::Settle) => {
                 if let Some((fault, begun)) = open.first_key_value() {

@@ -4,9 +4,7 @@
 //! On the caller's own clock, and only time counts in which the caller ran: whoever is stopped
 //! cannot end anything. Judged where the caller says when its call ended, and its clock is known.
 
-use super::{
-    Checker, Finding, Idle, Violation, assumption::Assumption, course::Course, index::Index,
-};
+use super::{Checker, Finding, Idle, Violation, assumption::Assumption, index::Index};
 use crate::history::EventKind;
 
 const NAME: &str = "call-deadline";
@@ -35,9 +33,9 @@ impl Checker for CallDeadline {
     }
 
     fn check(&self, index: &Index<'_>) -> Finding {
-        let course = Course::new(index.history);
+        let course = index.course();
         let (mut judged, mut violation) = (0, None);
-        for event in &index.history.events {
+        for event in &index.beside {
             let EventKind::Deadline { op, deadline_ns, ended_ns, cleanup_ns, .. } = event.kind
             else {
                 continue;

@@ -172,12 +172,12 @@ struct Domain {
 
 /// Classes every write of a history, in one walk over the apply log.
 pub fn classify(index: &Index<'_>) -> Classification {
-    let mut domains: BTreeMap<&str, Domain> = BTreeMap::new();
+    let mut domains: BTreeMap<u32, Domain> = BTreeMap::new();
     let mut result = Classification::default();
     for (at, row) in index.rows.iter().enumerate() {
-        let domain = domains.entry(&row.row.domain).or_default();
-        if domain.boot != row.row.boot {
-            domain.boot = row.row.boot;
+        let domain = domains.entry(row.domain).or_default();
+        if domain.boot != row.boot() {
+            domain.boot = row.boot();
             domain.live = domain.durable;
         }
         if row.rank.is_some() {
@@ -204,14 +204,15 @@ pub fn classify(index: &Index<'_>) -> Classification {
 
 fn class_of(index: &Index<'_>, row: &Row<'_>, superseded: bool) -> Option<Class> {
     let (true, Some(incarnation)) = (row.is_write(), row.incarnation) else { return None };
-    let accepted = match row.row.result {
+    let accepted = match row.result() {
         RowResult::Admitted if row.effective => true,
         // Let in without an effect: nothing happened that a class could be about.
         RowResult::Admitted | RowResult::Replayed | RowResult::Rejected => return None,
         RowResult::Refused => row.effective,
     };
     let lock = index.incarnations[incarnation].lock;
-    let current = || index.owner_at(lock, row.seq) == Some(incarnation);
+    let owner = || index.owner_at(lock, row.seq);
+    let current = || owner().is_some_and(|owner| index.is_same(owner, incarnation));
     Some(match (superseded, accepted) {
         (true, true) => Class::StaleAccepted,
         (true, false) => Class::StaleRefused,
@@ -227,7 +228,7 @@ pub fn superseder<'i, 'h>(index: &'i Index<'h>, row: &Row<'h>) -> Option<&'i Row
     index.rows.iter().find(|newer| {
         newer.announces()
             && newer.rank > row.rank
-            && newer.row.domain == row.row.domain
+            && newer.domain == row.domain
             && newer.precedes(row)
     })
 }

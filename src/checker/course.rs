@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::history::{EventKind, FaultAction, History, NodeName};
+use crate::history::{Event, EventKind, FaultAction, NodeName};
 
 /// A mended link delivers what it has held within this time.
 const RESENT_NS: u64 = 1_100_000_000;
@@ -35,18 +35,45 @@ pub(super) struct Span {
 pub(super) struct Course {
     nodes: BTreeMap<NodeName, Vec<State>>,
     /// Links that were not as they should be.
-    links: Vec<(NodeName, NodeName, Span)>,
+    links: BTreeMap<(NodeName, NodeName), Noise>,
     /// Nodes that did not run, or not at true rate.
-    harmed: Vec<(NodeName, Span)>,
+    harmed: BTreeMap<NodeName, Noise>,
     /// Faults, whatever they did, on the client that they touched or on no client.
-    faults: Vec<(NodeName, Span)>,
+    faults: BTreeMap<NodeName, Noise>,
+}
+
+/// Stretches of time in which something was not as it should be.
+#[derive(Debug, Default)]
+struct Noise {
+    /// In the order of their beginnings, once all are known.
+    spans: Vec<Span>,
+    /// For each the latest end so far.
+    latest: Vec<u64>,
+}
+
+impl Noise {
+    fn settle(&mut self) {
+        self.spans.sort_by_key(|span| span.from_ns);
+        let mut latest = 0;
+        self.latest.extend(self.spans.iter().map(|span| {
+            latest = latest.max(span.to_ns);
+            latest
+        }));
+    }
+
+    /// All that reach into this stretch, and perhaps some before.
+    fn near(&self, span: Span) -> &[Span] {
+        let first = self.latest.partition_point(|latest| *latest <= span.from_ns);
+        let after = self.spans.partition_point(|noise| noise.from_ns < span.to_ns);
+        self.spans.get(first..after).unwrap_or_default()
+    }
 }
 
 impl Course {
-    /// The course of all nodes of a history.
-    pub fn new(history: &History) -> Course {
+    /// The course of all nodes, from all events of a history that tell of it.
+    pub fn new(events: &[&Event]) -> Course {
         let mut pass = Pass::default();
-        for event in &history.events {
+        for event in events {
             pass.event(event.at_ns, event.node, &event.kind);
         }
         pass.finish()
@@ -98,14 +125,12 @@ impl Course {
     /// both ran at true rate, both directions of their link were open, no fault touched them.
     pub fn quiet(&self, client: NodeName, server: NodeName, span: Span) -> Vec<Span> {
         let concerns = |node: NodeName| node == client || !matches!(node, NodeName::Client(_));
-        let between = |from, to| (from, to) == (client, server) || (from, to) == (server, client);
-        let links = self.links.iter().filter(|(from, to, _)| between(*from, *to));
-        let harmed = self.harmed.iter().filter(|(node, _)| *node == client || *node == server);
-        let faults = self.faults.iter().filter(|(node, _)| concerns(*node));
-        let mut noise: Vec<Span> = links
-            .map(|(_, _, span)| *span)
-            .chain(harmed.chain(faults).map(|(_, span)| *span))
-            .collect();
+        let ways = [(client, server), (server, client)];
+        let links = ways.iter().filter_map(|way| self.links.get(way));
+        let harmed = [client, server].into_iter().filter_map(|node| self.harmed.get(&node));
+        let faults = self.faults.iter().filter(|(node, _)| concerns(**node));
+        let noises = links.chain(harmed).chain(faults.map(|(_, noise)| noise));
+        let mut noise: Vec<Span> = noises.flat_map(|noise| noise.near(span)).copied().collect();
         noise.sort_by_key(|span| span.from_ns);
         let (mut quiet, mut from_ns) = (Vec::new(), span.from_ns);
         for noise in noise.into_iter().filter(|noise| noise.to_ns > span.from_ns) {
@@ -164,7 +189,8 @@ impl Pass {
             EventKind::Link { from, to, open, delay_ms } => {
                 if let Some((from_ns, late_ns)) = self.links.remove(&(*from, *to)) {
                     let to_ns = at_ns + late_ns;
-                    self.course.links.push((*from, *to, Span { from_ns, to_ns }));
+                    let way = self.course.links.entry((*from, *to)).or_default();
+                    way.spans.push(Span { from_ns, to_ns });
                 }
                 if !open || *delay_ms > 0 {
                     let late_ns = RESENT_NS + delay_ms.saturating_mul(1_000_000);
@@ -176,7 +202,8 @@ impl Pass {
             }
             EventKind::Fault { index, action: FaultAction::End } => {
                 if let Some((node, from_ns)) = self.faults.remove(index) {
-                    self.course.faults.push((node, Span { from_ns, to_ns: at_ns }));
+                    let faults = self.course.faults.entry(node).or_default();
+                    faults.spans.push(Span { from_ns, to_ns: at_ns });
                 }
             }
             _ => {}
@@ -193,7 +220,8 @@ impl Pass {
 
     fn harmed(&mut self, node: NodeName, from_ns: Option<u64>, to_ns: u64) {
         if let Some(from_ns) = from_ns {
-            self.course.harmed.push((node, Span { from_ns, to_ns }));
+            let harmed = self.course.harmed.entry(node).or_default();
+            harmed.spans.push(Span { from_ns, to_ns });
         }
     }
 
@@ -202,14 +230,17 @@ impl Pass {
         let open = [&self.down, &self.stopped, &self.rated];
         let for_ever = |from_ns| Span { from_ns, to_ns: u64::MAX };
         for (node, from_ns) in open.into_iter().flatten() {
-            self.course.harmed.push((*node, for_ever(*from_ns)));
+            self.course.harmed.entry(*node).or_default().spans.push(for_ever(*from_ns));
         }
-        for ((from, to), (from_ns, _)) in &self.links {
-            self.course.links.push((*from, *to, for_ever(*from_ns)));
+        for (way, (from_ns, _)) in &self.links {
+            self.course.links.entry(*way).or_default().spans.push(for_ever(*from_ns));
         }
         for (node, from_ns) in self.faults.values() {
-            self.course.faults.push((*node, for_ever(*from_ns)));
+            self.course.faults.entry(*node).or_default().spans.push(for_ever(*from_ns));
         }
+        self.course.links.values_mut().for_each(Noise::settle);
+        self.course.harmed.values_mut().for_each(Noise::settle);
+        self.course.faults.values_mut().for_each(Noise::settle);
         self.course
     }
 }

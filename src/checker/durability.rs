@@ -46,14 +46,14 @@ impl Checker for Durability {
 
 fn walk(index: &Index<'_>) -> (u64, Option<Violation>) {
     // A record that does not begin with the storage's first life knows no state to begin with.
-    if index.rows.first().is_none_or(|row| row.row.boot != 1) {
+    if index.rows.first().is_none_or(|row| row.boot() != 1) {
         return (0, None);
     }
     let mut judged = 0;
     // What the state may be after the rows so far, each without repetition.
     let mut states = vec![Spec::empty()];
-    for life in index.rows.chunk_by(|one, other| one.row.boot == other.row.boot) {
-        let first = life[0].row.boot == 1;
+    for life in index.rows.chunk_by(|one, other| one.boot() == other.boot()) {
+        let first = life[0].boot() == 1;
         judged += u64::from(!first);
         let last_answered = life.iter().rposition(answered);
         let mut recoverable = match last_answered {
@@ -85,7 +85,7 @@ fn walk(index: &Index<'_>) -> (u64, Option<Violation>) {
 /// Whether something was told from the state that this row was applied to.
 fn answered(row: &Row<'_>) -> bool {
     let told = row.answer.is_some() || row.survives;
-    told && row.row.result != RowResult::Rejected
+    told && row.result() != RowResult::Rejected
 }
 
 /// Keeps the states that allow the row, after it; if there is none, why the last one does not.
@@ -123,9 +123,10 @@ fn blame(index: &Index<'_>, row: &Row<'_>, wrong: &Wrong) -> Violation {
         _ => ("lost-mark", "its mark"),
     };
     // The last answer of the life before: it must have been durable.
-    let before = index.rows.iter().rev().find(|other| {
-        other.row.boot < row.row.boot && answered(other) && other.row.domain == row.row.domain
-    });
+    let before =
+        index.rows.iter().rev().find(|other| {
+            other.boot() < row.boot() && answered(other) && other.domain == row.domain
+        });
     let kind = if row.is_write() { "write" } else { "read" };
     let message = format!(
         "after its restart the storage had not {what}: a {kind} of {:?} was {} {}",

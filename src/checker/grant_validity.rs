@@ -4,6 +4,8 @@
 //! the token of a tenure before that tenure, and an incarnation whose unlock was invoked is never
 //! handed out again. That a release is true: [`release_validity`](super::release_validity).
 
+use std::collections::BTreeMap;
+
 use super::{
     Checker, Finding, Violation,
     assumption::Assumption,
@@ -54,7 +56,7 @@ fn grants(index: &Index<'_>, violations: &mut Vec<Violation>) {
     for (at, holding) in index.holdings.iter().enumerate() {
         let Some(ok) = holding.ok else { continue };
         let invoke = index.ops[holding.acquire].invoke;
-        let owned = |incarnation| index.owned_between(incarnation, invoke, ok);
+        let owned = |incarnation| index.owned_between(holding.lock, incarnation, invoke, ok);
         if holding.incarnation.is_some_and(owned) {
             continue;
         }
@@ -66,6 +68,7 @@ fn grants(index: &Index<'_>, violations: &mut Vec<Violation>) {
                 let ended = incarnation.ended.filter(|ended| ended.seq < ok);
                 events.extend(ended.map(|ended| ended.seq));
                 match (ended, incarnation.owner_since) {
+                    _ if incarnation.lock != holding.lock => "its key is of another lock's queue",
                     (Some(_), None) => "its queue key was gone before it became owner",
                     (Some(_), Some(_)) => "its tenure had ended before the call",
                     (None, _) => "others were before it in the queue",
@@ -93,16 +96,20 @@ fn premature(index: &Index<'_>, op: &Op<'_>) -> Option<Violation> {
 
 /// For each incarnation the first release that was invoked, against every later grant of it.
 fn retired(index: &Index<'_>, violations: &mut Vec<Violation>) {
-    let mut released: Vec<Option<u64>> = vec![None; index.incarnations.len()];
-    for op in &index.ops {
-        let unlocks = matches!(op.f, Function::Unlock { .. });
-        if let (true, Some(incarnation)) = (unlocks, incarnation_of(index, op)) {
-            released[incarnation].get_or_insert(op.invoke);
+    let identity = |incarnation: usize| {
+        let incarnation = &index.incarnations[incarnation];
+        (incarnation.create_revision, incarnation.key)
+    };
+    let mut released: BTreeMap<(i64, &str), u64> = BTreeMap::new();
+    for op in index.ops.iter().filter(|op| matches!(op.f, Function::Unlock { .. })) {
+        if let Some(incarnation) = incarnation_of(index, op) {
+            released.entry(identity(incarnation)).or_insert(op.invoke);
         }
     }
     for (at, Holding { ok, incarnation, .. }) in index.holdings.iter().enumerate() {
         let (Some(ok), Some(incarnation)) = (*ok, *incarnation) else { continue };
-        let Some(release) = released[incarnation].filter(|release| *release < ok) else { continue };
+        let release = released.get(&identity(incarnation)).copied();
+        let Some(release) = release.filter(|release| *release < ok) else { continue };
         let who = index.describe_holding(at);
         let message = format!("{who} was granted an incarnation whose unlock was already invoked");
         violations.push(Violation::new(NAME, "retired", message, vec![release, ok]));

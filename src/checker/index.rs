@@ -9,6 +9,7 @@
 
 mod build;
 mod effect;
+mod name;
 mod queue;
 
 use std::cell::OnceCell;
@@ -16,9 +17,11 @@ use std::cell::OnceCell;
 use super::{
     assumption::{self, Assumption},
     class::{self, Classification},
+    course::Course,
 };
 use crate::history::{
-    ApplyRow, Cause, Function, History, HoldingId, NodeName, OpId, OpKind, Outcome, RowResult,
+    ApplyRow, Cause, Event, Function, History, HoldingId, NodeName, OpId, OpKind, Outcome,
+    RowResult,
 };
 
 /// What the checkers share about one history.
@@ -36,34 +39,43 @@ pub struct Index<'h> {
     pub incarnations: Vec<Incarnation<'h>>,
     /// In apply order.
     pub rows: Vec<Row<'h>>,
+    /// Every event beside the requests to the storage, their calls included: the few that most
+    /// checkers look at.
+    pub beside: Vec<&'h Event>,
     /// (operation, row), sorted: which rows an operation has.
     op_rows: Vec<(usize, usize)>,
     /// Where each operation begins in `op_rows`, and where the last one ends.
     op_rows_from: Vec<usize>,
-    ids: OpIds,
+    ids: Ids,
+    course: OnceCell<Course>,
     classification: OnceCell<Classification>,
     failures: OnceCell<Vec<(Assumption, String)>>,
 }
 
-/// Positions of operations by their name: sorted, and as a rule dense.
+/// Positions of operations, or of holdings, by the number in their name: sorted, and as a rule
+/// dense.
 #[derive(Debug, Default)]
-struct OpIds(Vec<(OpId, usize)>);
+struct Ids(Vec<(u64, usize)>);
 
-impl OpIds {
-    fn insert(&mut self, id: OpId, op: usize) {
+impl Ids {
+    fn insert(&mut self, id: u64, position: usize) {
         // Names rise with the invocations, so this is a push at the end.
+        if self.0.last().is_none_or(|(last, _)| *last < id) {
+            self.0.push((id, position));
+            return;
+        }
         let at = self.0.partition_point(|(known, _)| *known < id);
         match self.0.get_mut(at) {
-            Some(known) if known.0 == id => known.1 = op,
-            _ => self.0.insert(at, (id, op)),
+            Some(known) if known.0 == id => known.1 = position,
+            _ => self.0.insert(at, (id, position)),
         }
     }
 
-    fn position(&self, id: OpId) -> Option<usize> {
+    fn position(&self, id: u64) -> Option<usize> {
         let (first, _) = self.0.first()?;
-        let guess = usize::try_from(id.0.checked_sub(first.0)?).ok()?;
+        let guess = usize::try_from(id.checked_sub(*first)?).ok()?;
         match self.0.get(guess) {
-            Some((known, op)) if *known == id => Some(*op),
+            Some((known, position)) if *known == id => Some(*position),
             _ => {
                 let at = self.0.binary_search_by_key(&id, |(known, _)| *known).ok()?;
                 Some(self.0[at].1)
@@ -205,6 +217,14 @@ pub struct Row<'h> {
     pub seq: u64,
     /// The row.
     pub row: &'h ApplyRow,
+    /// A number of its domain: rows of one domain have the same.
+    pub domain: u32,
+    /// A number of its key: rows of one key in one domain have the same.
+    pub key: u32,
+    /// Which life of the storage it is of, and its place in the order of application.
+    place: (u32, u64),
+    result: RowResult,
+    kind: OpKind,
     /// Position in [`Index::ops`].
     pub op: Option<usize>,
     /// Position in [`Index::holdings`].
@@ -226,12 +246,12 @@ pub struct Row<'h> {
 impl Row<'_> {
     /// Whether the fence let it through.
     pub fn admitted(&self) -> bool {
-        self.row.result == RowResult::Admitted
+        self.result == RowResult::Admitted
     }
 
     /// Whether it is a write.
     pub fn is_write(&self) -> bool {
-        self.row.kind == OpKind::Write
+        self.kind == OpKind::Write
     }
 
     /// Whether it raises the mark that the judge recomputes: admitted, with a token.
@@ -242,12 +262,22 @@ impl Row<'_> {
     /// Its place in the order of application. Over a restart that forgot rows the index is given
     /// anew, so the boot comes first.
     pub fn place(&self) -> (u32, u64) {
-        (self.row.boot, self.row.index)
+        self.place
+    }
+
+    /// Which life of the storage it is of.
+    pub fn boot(&self) -> u32 {
+        self.place.0
+    }
+
+    /// What the storage did with it.
+    pub fn result(&self) -> RowResult {
+        self.result
     }
 
     /// Whether it is before `later` in what the storage still knew when it applied `later`.
     pub fn precedes(&self, later: &Row<'_>) -> bool {
-        self.place() < later.place() && (self.row.boot == later.row.boot || self.survives)
+        self.place() < later.place() && (self.boot() == later.boot() || self.survives)
     }
 }
 
@@ -259,15 +289,25 @@ impl<'h> Index<'h> {
         after.checked_sub(1).and_then(|last| owners[last].owner)
     }
 
-    /// Whether the incarnation is owner in some revision that is current between two events.
-    pub fn owned_between(&self, incarnation: usize, from: u64, to: u64) -> bool {
-        let lock = self.incarnations[incarnation].lock;
+    /// Whether the incarnation is owner of this lock in some revision that is current between two
+    /// events.
+    pub fn owned_between(&self, lock: usize, incarnation: usize, from: u64, to: u64) -> bool {
         let owners = &self.locks[lock].owners;
         let first = owners.partition_point(|change| change.seq <= from).saturating_sub(1);
         owners[first..]
             .iter()
             .take_while(|change| change.seq < to)
-            .any(|change| change.owner == Some(incarnation))
+            .any(|change| change.owner.is_some_and(|owner| self.is_same(owner, incarnation)))
+    }
+
+    /// Whether two lives of a key are one incarnation (D1). Only a store that repeats revisions has
+    /// a key come back as the same.
+    pub fn is_same(&self, one: usize, other: usize) -> bool {
+        let identity = |incarnation: usize| {
+            let incarnation = &self.incarnations[incarnation];
+            (incarnation.create_revision, incarnation.key)
+        };
+        one == other || identity(one) == identity(other)
     }
 
     /// The rows of an operation, in apply order.
@@ -278,7 +318,18 @@ impl<'h> Index<'h> {
 
     /// The position of the operation of this name.
     pub fn op(&self, id: OpId) -> Option<usize> {
-        self.ids.position(id)
+        self.ids.position(id.0)
+    }
+
+    /// The events after this one, of those in [`Index::beside`].
+    pub fn beside_after(&self, seq: u64) -> impl Iterator<Item = &'h Event> {
+        let after = self.beside.partition_point(|event| event.seq <= seq);
+        self.beside[after..].iter().copied()
+    }
+
+    /// The course of the nodes, computed once.
+    pub(super) fn course(&self) -> &Course {
+        self.course.get_or_init(|| Course::new(&self.beside))
     }
 
     /// The classes of the writes (D4), computed once.

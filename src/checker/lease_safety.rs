@@ -34,7 +34,7 @@ impl Checker for LeaseSafety {
 
     fn check(&self, index: &Index<'_>) -> Finding {
         let mut pass = Pass::default();
-        for event in &index.history.events {
+        for event in &index.beside {
             match &event.kind {
                 EventKind::Lease(lease) => match lease.change {
                     LeaseChange::Granted { ttl_s } => {

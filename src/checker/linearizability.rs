@@ -57,13 +57,13 @@ impl Checker for Linearizability {
 /// The first row that the state before it does not allow.
 fn rows(index: &Index<'_>) -> Option<Violation> {
     let mut spec = Spec::empty();
-    let mut boot = index.rows.first()?.row.boot;
+    let mut boot = index.rows.first()?.boot();
     if boot > 1 {
         spec = Spec::unknown();
     }
     for row in &index.rows {
-        if row.row.boot != boot {
-            boot = row.row.boot;
+        if row.boot() != boot {
+            boot = row.boot();
             spec = Spec::unknown();
         }
         if let Err(wrong) = spec.step(row) {
@@ -80,13 +80,11 @@ fn rows(index: &Index<'_>) -> Option<Violation> {
 /// of another that with the greatest token.
 fn before<'i, 'h>(index: &'i Index<'h>, row: &Row<'h>) -> Option<&'i Row<'h>> {
     let mut earlier = index.rows.iter().filter(|other| {
-        other.place() < row.place()
-            && other.row.boot == row.row.boot
-            && other.row.domain == row.row.domain
+        other.place() < row.place() && other.boot() == row.boot() && other.domain == row.domain
     });
     match row.row.kind {
         OpKind::Read if row.admitted() => {
-            earlier.rfind(|other| other.row.effect && other.row.key == row.row.key)
+            earlier.rfind(|other| other.row.effect && other.key == row.key)
         }
         _ => earlier.filter(|other| other.announces()).max_by_key(|other| other.row.token),
     }
@@ -106,7 +104,7 @@ fn describe(index: &Index<'_>, row: &Row<'_>) -> String {
 
 /// The first operation whose outcome is not what became of its rows.
 fn outcomes(index: &Index<'_>) -> Option<Violation> {
-    let last_boot = index.rows.last()?.row.boot;
+    let last_boot = index.rows.last()?.boot();
     index.ops.iter().enumerate().find_map(|(at, op)| {
         let (seq, outcome) = op.end?;
         let mut rows = index.rows_of(at).peekable();
@@ -121,13 +119,13 @@ fn outcomes(index: &Index<'_>) -> Option<Violation> {
             }
             (Outcome::Ok(_), Function::Write { .. }) => {
                 let done = [RowResult::Admitted, RowResult::Replayed];
-                if rows.any(|row| done.contains(&row.row.result)) {
+                if rows.any(|row| done.contains(&row.result())) {
                     return None;
                 }
                 ("answer", "was told that it is done, although it was never let in")
             }
             (Outcome::Fail(_), Function::Write { .. }) => {
-                let counts = |row: &Row<'_>| row.row.boot == last_boot || row.survives;
+                let counts = |row: &Row<'_>| row.boot() == last_boot || row.survives;
                 let effect = rows.find(|row| row.row.effect && counts(row))?;
                 let why = "was told that it certainly failed, although it had its effect";
                 return Some(told(index, op, (effect.seq, seq), "failed-with-effect", why));

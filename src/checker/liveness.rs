@@ -88,14 +88,14 @@ impl Checker for Liveness {
 }
 
 /// The times that a judgement rests on, all in true time.
-struct Bounds {
+struct Bounds<'i> {
     /// When everything had healed.
     healed_ns: u64,
     /// Held messages have arrived by then.
     arrived_ns: u64,
     /// The member that grants leases.
     member: NodeName,
-    course: Course,
+    course: &'i Course,
     /// From the last renewal or promotion to the end of a lease, at most.
     dead_ns: u64,
     /// What was dead at the heal, has run out by then.
@@ -106,12 +106,12 @@ struct Bounds {
     promoted: Option<(u64, u64)>,
 }
 
-impl Bounds {
-    fn new(index: &Index<'_>) -> Option<Bounds> {
-        let events = &index.history.events;
-        let settled = |kind: &EventKind| *kind == EventKind::Phase(Phase::Settle);
+impl<'i> Bounds<'i> {
+    fn new(index: &'i Index<'_>) -> Option<Bounds<'i>> {
+        let events = &index.beside;
+        let settled = |kind: &EventKind| matches!(kind, EventKind::Phase(Phase::Settle));
         let healed_ns = events.iter().find(|event| settled(&event.kind))?.at_ns;
-        let end_ns = events.last()?.at_ns;
+        let end_ns = index.history.events.last()?.at_ns;
         let (mut started_ns, mut promoted, mut member) = (healed_ns, None, None);
         let mut living: Vec<(i64, u64)> = Vec::new();
         for event in events.iter().take_while(|event| event.at_ns <= healed_ns + HELD_NS) {
@@ -140,7 +140,7 @@ impl Bounds {
                 _ => {}
             }
         }
-        let (member, course) = (member?, Course::new(index.history));
+        let (member, course) = (member?, index.course());
         let permille = course.permille(member, started_ns)?.max(1);
         let ttl_max_s = living.iter().map(|(_, ttl_s)| *ttl_s).max().unwrap_or(0);
         let ticks = (living.len() as u64).div_ceil(REVOKES_PER_TICK).max(1);
@@ -183,8 +183,9 @@ impl Wait {
 
 /// `seq` of the kill of a node after an event.
 fn killed(index: &Index<'_>, node: NodeName, after: u64) -> Option<u64> {
-    let later = index.history.events.iter().skip(after as usize);
-    let mut kills = later.filter(|event| event.node == node && event.kind == EventKind::Killed);
+    let is_kill = |kind: &EventKind| matches!(kind, EventKind::Killed);
+    let later = index.beside_after(after);
+    let mut kills = later.filter(|event| event.node == node && is_kill(&event.kind));
     kills.next().map(|event| event.seq)
 }
 
@@ -195,7 +196,12 @@ fn at(index: &Index<'_>, seq: u64) -> u64 {
 
 /// A waiter that is first, or whose own key is gone, and is not told for a while in which nothing
 /// hinders it.
-fn not_told(index: &Index<'_>, bounds: &Bounds, holding: usize, wait: Wait) -> Option<Violation> {
+fn not_told(
+    index: &Index<'_>,
+    bounds: &Bounds<'_>,
+    holding: usize,
+    wait: Wait,
+) -> Option<Violation> {
     let Holding { node, acquire, incarnation, lock, .. } = index.holdings[holding];
     let span = Span { from_ns: wait.from_ns, to_ns: wait.to_ns };
     let quiet = bounds.course.quiet(node, bounds.member, span);
@@ -278,9 +284,9 @@ fn stuck_behind(
 }
 
 /// In a run that was given up: an operation that never ended although its process lives.
-fn never_ended(index: &Index<'_>, bounds: &Bounds) -> Option<Violation> {
-    let finals = |kind: &EventKind| *kind == EventKind::Phase(Phase::FinalReads);
-    let complete = index.history.events.iter().any(|event| finals(&event.kind));
+fn never_ended(index: &Index<'_>, bounds: &Bounds<'_>) -> Option<Violation> {
+    let finals = |kind: &EventKind| matches!(kind, EventKind::Phase(Phase::FinalReads));
+    let complete = index.beside.iter().any(|event| finals(&event.kind));
     if complete || bounds.end_ns < bounds.healed_ns + GIVEN_UP_NS {
         return None;
     }

@@ -41,13 +41,13 @@ impl Checker for LostUpdate {
 }
 
 /// The effective writes of each domain and key, in apply order.
-type WritesByKey<'i, 'h> = BTreeMap<(&'h str, &'h str), Vec<&'i Row<'h>>>;
+type WritesByKey<'i, 'h> = BTreeMap<u32, Vec<&'i Row<'h>>>;
 
 fn overwritten(index: &Index<'_>) -> (u64, Option<Violation>) {
     let mut writes: WritesByKey<'_, '_> = BTreeMap::new();
     let mut judged = 0;
     for write in index.rows.iter().filter(|row| row.is_write() && row.effective) {
-        let before = writes.entry((&write.row.domain, &write.row.key)).or_default();
+        let before = writes.entry(write.key).or_default();
         if let Some(base) = base_of(index, write) {
             judged += 1;
             let between = before.iter().rev().take_while(|other| base.place() < other.place());
@@ -68,11 +68,7 @@ fn base_of<'i, 'h>(index: &'i Index<'h>, write: &Row<'h>) -> Option<&'i Row<'h>>
     let base = index.op(*base)?;
     let answered = read_value(&index.ops[base])?;
     let reads = index.rows_of(base).filter(|read| {
-        read.admitted()
-            && !read.is_write()
-            && read.place() < write.place()
-            && read.row.key == write.row.key
-            && read.row.domain == write.row.domain
+        read.admitted() && !read.is_write() && read.place() < write.place() && read.key == write.key
     });
     // A resent read ran more than once; the client went on with the answer that it reported.
     reads.filter(|read| read.row.value.as_deref() == answered).last()
@@ -115,6 +111,9 @@ fn counters(index: &Index<'_>) -> Option<Violation> {
         match op.f {
             Function::Write { domain, key, value, based_on } => {
                 let counter = counters.entry((domain, key)).or_default();
+                if counter.broken {
+                    continue;
+                }
                 let base = based_on.and_then(|base| read_value(&index.ops[index.op(base)?]));
                 let base = base.and_then(|base| base.map_or(Some(0), count));
                 counter.broken |= base.is_none() || count(value) != base.map(|base| base + 1);

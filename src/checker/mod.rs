@@ -32,6 +32,7 @@ pub mod session_survival;
 mod spec;
 pub mod tenure_kept;
 pub mod token_order;
+mod value;
 
 pub use assumption::Assumption;
 pub use class::{Class, Classes};

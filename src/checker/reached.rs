@@ -201,13 +201,23 @@ fn overlaps(index: &Index<'_>) -> u64 {
         .filter_map(|holding| Some((holding.belief?, holding.lock, holding.incarnation)))
         .collect();
     beliefs.sort_unstable_by_key(|(belief, ..)| belief.from);
-    let mut open: Vec<(Belief, usize, Option<usize>)> = Vec::new();
+    let mut ends = beliefs.clone();
+    ends.sort_unstable_by_key(|(belief, ..)| belief.to);
+    let mut ends = ends.into_iter().peekable();
+    // How many are believed in: of each lock, and of each incarnation of it.
+    let mut of_lock: BTreeMap<usize, u64> = BTreeMap::new();
+    let mut of_incarnation: BTreeMap<(usize, Option<usize>), u64> = BTreeMap::new();
     let mut overlaps = 0;
     for (belief, lock, incarnation) in beliefs {
-        open.retain(|(other, ..)| other.to > belief.from);
-        let others = open.iter().filter(|(_, of, other)| *of == lock && *other != incarnation);
-        overlaps += others.count() as u64;
-        open.push((belief, lock, incarnation));
+        while let Some((_, lock, own)) = ends.next_if(|(other, ..)| other.to <= belief.from) {
+            of_lock.entry(lock).and_modify(|count| *count -= 1);
+            of_incarnation.entry((lock, own)).and_modify(|count| *count -= 1);
+        }
+        let all = of_lock.entry(lock).or_default();
+        let own = of_incarnation.entry((lock, incarnation)).or_default();
+        overlaps += *all - *own;
+        *all += 1;
+        *own += 1;
     }
     overlaps
 }

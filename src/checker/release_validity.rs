@@ -1,7 +1,7 @@
 //! Release validity (D6): whoever is told that it gave the lock back did, and for good.
 //!
 //! The incarnation is absent at some moment between the invocation of the unlock and its ok, and
-//! never comes back.
+//! never comes back: from the ok on it is not there.
 
 use super::{
     Checker, Finding, Idle, Violation,
@@ -50,11 +50,17 @@ impl Checker for ReleaseValidity {
 fn release(index: &Index<'_>, op: &Op<'_>) -> Option<Violation> {
     let (ok, _) = op.end.filter(|_| op.is_ok())?;
     let holding = op.holding?;
-    let incarnation = &index.incarnations[index.holdings[holding].incarnation?];
-    let (why, event) = match (incarnation.ended, incarnation.returned) {
-        (Some(ended), None) if ended.seq < ok => return None,
-        (Some(ended), Some(returned)) if ended.seq < ok => ("came back", returned),
-        _ => ("was still there", incarnation.created),
+    let own = index.holdings[holding].incarnation?;
+    let ended = |life: usize| index.incarnations[life].ended.is_some_and(|end| end.seq < ok);
+    let created = |life: usize| index.incarnations[life].created;
+    let (why, event) = match index.incarnations[own].returned {
+        _ if !ended(own) => ("was still there", created(own)),
+        None => return None,
+        Some(_) => {
+            let lives = &index.locks[index.incarnations[own].lock].incarnations;
+            let is_there = |life: &usize| index.is_same(*life, own) && !ended(*life);
+            ("came back", created(lives.iter().copied().find(is_there)?))
+        }
     };
     let who = index.describe_holding(holding);
     let message = format!("the unlock of {who} answered ok, yet its queue key {why}");

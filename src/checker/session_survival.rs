@@ -47,9 +47,9 @@ impl Checker for SessionSurvival {
     }
 
     fn check(&self, index: &Index<'_>) -> Finding {
-        let course = Course::new(index.history);
+        let course = index.course();
         let mut pass = Pass::default();
-        for event in &index.history.events {
+        for event in &index.beside {
             match &event.kind {
                 EventKind::Return {
                     outcome: Outcome::Ok(Reply::Session { lease, .. }), ..
@@ -60,11 +60,11 @@ impl Checker for SessionSurvival {
                     f: Function::CloseSession | Function::OpenSession { .. },
                     ..
                 } => {
-                    pass.given_up(&course, event, event.node);
+                    pass.given_up(course, event, event.node);
                     pass.wanted.remove(&event.node);
                 }
                 EventKind::Killed => drop(pass.wanted.remove(&event.node)),
-                EventKind::Lease(lease) => pass.lease(&course, event, lease),
+                EventKind::Lease(lease) => pass.lease(course, event, lease),
                 _ => {}
             }
         }
@@ -159,14 +159,17 @@ fn missed(
 ) -> Option<Span> {
     let last_ns = processed.last()?.1;
     let parts = |parts: u64| ttl_ns / 24 * parts;
+    let is_sure = |at_ns: &u64| {
+        let began = quiet.partition_point(|span| span.from_ns + SENT_NS <= *at_ns);
+        let last = began.checked_sub(1).map(|last| quiet[last]);
+        last.is_some_and(|span| at_ns + ROUND_TRIP_NS <= span.to_ns)
+    };
+    let times = processed.iter().map(|(_, at_ns)| *at_ns);
+    let acknowledged: Vec<u64> = times.filter(is_sure).collect();
     quiet.iter().copied().find(|span| {
-        let acknowledged = processed.iter().map(|(_, at_ns)| *at_ns).filter(|at_ns| {
-            let sure = |quiet: &Span| {
-                quiet.from_ns + SENT_NS <= *at_ns && at_ns + ROUND_TRIP_NS <= quiet.to_ns
-            };
-            *at_ns <= span.to_ns && quiet.iter().any(sure)
-        });
-        let Some(alive_ns) = acknowledged.max() else { return false };
+        let before = acknowledged.partition_point(|at_ns| *at_ns <= span.to_ns);
+        let Some(last) = before.checked_sub(1) else { return false };
+        let alive_ns = acknowledged[last];
         let in_time = alive_ns + parts(12) >= span.from_ns;
         let long_enough = alive_ns + parts(15) + ROUND_TRIP_NS <= span.to_ns;
         let went_on = last_ns + parts(9) + ROUND_TRIP_NS >= span.to_ns;

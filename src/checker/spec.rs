@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::index::Row;
-use crate::history::{OpKind, RequestId, RowResult};
+use crate::history::{RequestId, RowResult};
 
 /// For so many tokens a domain must remember the last request (`storage::table`).
 const TOKENS_MAX: usize = 64;
@@ -25,7 +25,7 @@ pub(super) struct Wrong {
 /// The state of a storage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Spec<'h> {
-    domains: BTreeMap<&'h str, Domain<'h>>,
+    domains: BTreeMap<u32, Domain<'h>>,
     /// Whether what was not seen is not there.
     complete: bool,
 }
@@ -33,7 +33,7 @@ pub(super) struct Spec<'h> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Domain<'h> {
     /// The value of each key that is known; `None` if the key is known not to be there.
-    values: BTreeMap<&'h str, Option<&'h str>>,
+    values: BTreeMap<u32, Option<&'h str>>,
     mark: Mark,
     requests: Vec<(RequestId, Body<'h>)>,
 }
@@ -50,7 +50,7 @@ struct Mark {
 }
 
 /// What a request asks for: kind, key, and the value of a write.
-type Body<'h> = (bool, &'h str, Option<&'h str>);
+type Body<'h> = (bool, u32, Option<&'h str>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
@@ -83,16 +83,16 @@ impl<'h> Spec<'h> {
     /// Changes the state as the row says, right or wrong.
     pub fn follow(&mut self, row: &Row<'h>) {
         let written = row.is_write() && row.row.effect;
-        if row.row.result != RowResult::Admitted && !written {
+        if row.result() != RowResult::Admitted && !written {
             return;
         }
-        let domain = self.domains.entry(row.row.domain.as_str()).or_default();
+        let domain = self.domains.entry(row.domain).or_default();
         if written {
-            domain.values.insert(&row.row.key, row.row.value.as_deref());
+            domain.values.insert(row.key, row.row.value.as_deref());
         }
-        if row.row.result == RowResult::Admitted {
+        if row.admitted() {
             if !row.is_write() && !self.complete {
-                domain.values.entry(&row.row.key).or_insert(row.row.value.as_deref());
+                domain.values.entry(row.key).or_insert(row.row.value.as_deref());
             }
             domain.mark.seen = domain.mark.seen.max(token(row));
             if let Some(id) = row.row.id {
@@ -102,12 +102,12 @@ impl<'h> Spec<'h> {
     }
 
     fn judge(&mut self, row: &Row<'h>) -> Result<(), Wrong> {
-        let found = row.row.result;
+        let found = row.result();
         if found == RowResult::Rejected || found == RowResult::Refused && token(row).is_none() {
             return without_effect(row, "rejected-but-written");
         }
         let complete = self.complete;
-        let domain = self.domains.entry(row.row.domain.as_str()).or_default();
+        let domain = self.domains.entry(row.domain).or_default();
         let standing = domain.standing(row, complete);
         if standing == Standing::Same && row.is_write() {
             let id = row.row.id.map_or(0, |id| id.seq);
@@ -145,9 +145,9 @@ impl<'h> Spec<'h> {
             }
             Standing::New | Standing::Same | Standing::NotKnown => {}
         }
-        match row.row.kind {
-            OpKind::Write => Ok(()),
-            OpKind::Read => domain.judge_read(row, complete),
+        match row.is_write() {
+            true => Ok(()),
+            false => domain.judge_read(row, complete),
         }
     }
 }
@@ -179,7 +179,7 @@ impl<'h> Domain<'h> {
 
     fn judge_read(&self, row: &Row<'h>, complete: bool) -> Result<(), Wrong> {
         let answered = row.row.value.as_deref();
-        let there = match self.values.get(row.row.key.as_str()) {
+        let there = match self.values.get(&row.key) {
             Some(value) => *value,
             None if complete => None,
             None => return Ok(()),
@@ -233,7 +233,7 @@ fn token(row: &Row<'_>) -> Option<i64> {
 
 fn body<'h>(row: &Row<'h>) -> Body<'h> {
     let value = row.row.value.as_deref().filter(|_| row.is_write());
-    (row.is_write(), &row.row.key, value)
+    (row.is_write(), row.key, value)
 }
 
 fn without_effect(row: &Row<'_>, rule: &'static str) -> Result<(), Wrong> {

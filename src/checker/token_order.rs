@@ -80,7 +80,7 @@ fn wire_tokens(index: &Index<'_>) -> Vec<Option<Tokens>> {
             see(holding.incarnation, holding.token, ok);
         }
     }
-    for row in index.rows.iter().filter(|row| row.row.result != RowResult::Rejected) {
+    for row in index.rows.iter().filter(|row| row.result() != RowResult::Rejected) {
         see(row.incarnation, row.row.token, row.seq);
     }
     tokens
@@ -136,6 +136,7 @@ fn tokens_rise(index: &Index<'_>, tokens: &[Option<Tokens>]) -> Option<Violation
 
 fn one_token_a_tenure(index: &Index<'_>, tokens: &[Option<Tokens>]) -> Option<Violation> {
     let with_tokens = index.incarnations.iter().zip(tokens);
+    let with_tokens = with_tokens.filter(|(incarnation, _)| incarnation.owner_since.is_some());
     with_tokens.filter_map(|(incarnation, seen)| Some((incarnation, (*seen)?))).find_map(
         |(incarnation, seen)| {
             let other = seen.other?;

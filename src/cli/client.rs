@@ -84,7 +84,7 @@ pub(super) fn run(mut arguments: ClientArguments) -> u8 {
     let etcd = &arguments.etcd;
     let connecting = async {
         etcd.connect().await.map_err(|error| match error {
-            ConnectError::Unreachable { endpoints, reason }
+            ConnectError::Unreachable { endpoints, reason, .. }
             | ConnectError::Refused { endpoints, reason } => format!("{endpoints}: {reason}"),
             error @ ConnectError::Usage(_) => error.to_string(),
         })

@@ -4,6 +4,7 @@
 //! its first answer on. One that falls silent later stays in use: requests that fail there are sent
 //! again, and reach another.
 
+mod address;
 mod reason;
 mod tls;
 
@@ -17,7 +18,7 @@ use crate::{
 };
 
 pub(super) use self::reason::of_lock;
-use self::reason::{Shows, is_refusal, of_connecting, reason};
+use self::reason::{Shows, is_lasting, is_refusal, of_connecting, reason};
 use super::duration;
 
 /// Where etcd listens, unless it is said.
@@ -33,7 +34,13 @@ const AGAIN: Duration = Duration::from_secs(3);
 pub(super) struct EtcdArguments {
     /// Where etcd listens, separated by commas; those that answer are used, from then on [default:
     /// 127.0.0.1:2379, of `client` also the ports 22379 and 32379].
-    #[arg(long, env = "ETCDCTL_ENDPOINTS", value_delimiter = ',', value_name = "LIST")]
+    #[arg(
+        long,
+        env = "ETCDCTL_ENDPOINTS",
+        value_delimiter = ',',
+        value_name = "LIST",
+        value_parser = address::parse
+    )]
     endpoints: Vec<String>,
     /// How long connecting, and each request, may take.
     #[arg(
@@ -80,6 +87,8 @@ pub(super) enum ConnectError {
         endpoints: String,
         /// What went wrong.
         reason: String,
+        /// Whether it will be no better in a while.
+        lasting: bool,
     },
     /// It answered, and does not let this user in.
     #[error("etcd refuses at {endpoints}: {reason}")]
@@ -162,12 +171,15 @@ impl EtcdArguments {
             Some(error) if is_refusal(&error) => {
                 ConnectError::Refused { endpoints, reason: reason(&error) }
             }
-            Some(error) => {
-                ConnectError::Unreachable { reason: of_connecting(&error, self.shows()), endpoints }
-            }
+            Some(error) => ConnectError::Unreachable {
+                reason: of_connecting(&error, self.shows()),
+                lasting: is_lasting(&error),
+                endpoints,
+            },
             None => ConnectError::Unreachable {
                 endpoints,
                 reason: format!("no answer within {:?}", self.dial_timeout),
+                lasting: false,
             },
         }
     }

@@ -4,25 +4,33 @@
 //! end (SIGTERM to its process group) so early that the grace is over, and the group killed, before
 //! the lease can expire: given that this machine's clock runs at least 0.95 times as fast as
 //! etcd's, and that this process runs. A suspend of the machine is counted where the system has a
-//! clock that counts it. If the lease is gone already (revoked), there is no grace to give.
+//! clock that counts it. The lock's key is watched, too: if it is deleted or its lease revoked, the
+//! command is asked to end within one delivery of that news, and killed when its grace is over.
 //!
-//! What a wrapper cannot do: stop the command while it is itself stopped or was killed. The token
-//! in `LEASEHOLD_TOKEN` is for the resource, which alone can refuse a late write.
+//! What a wrapper cannot do: stop the command while it is itself stopped from outside (SIGSTOP) or
+//! was killed. The token in `LEASEHOLD_TOKEN` is for the resource, which alone can refuse a late
+//! write.
 
 mod child;
+mod signals;
+mod start;
+mod terminal;
 mod watchdog;
 
 use std::{ffi::OsString, time::Duration};
 
 use crate::{
-    concurrency::{FencingToken, LockError, Mutex, Session, SessionOptions},
+    concurrency::{Held, LockError, Mutex, Session},
     time::timeout,
 };
 
-use self::child::{Child, Signals};
+use self::{
+    child::{Child, Ended},
+    signals::Signals,
+};
 use super::{
     duration,
-    endpoint::{ConnectError, EtcdArguments, of_lock},
+    endpoint::{EtcdArguments, of_lock},
     err, usage,
 };
 
@@ -48,7 +56,8 @@ pub(super) struct LockArguments {
     /// The time from SIGTERM to SIGKILL; at most two fifths of the TTL [default: a third of it].
     #[arg(long, value_name = "SPAN", value_parser = duration::parse)]
     grace: Option<Duration>,
-    /// How long to wait for the lock; 0s: take it only if it is free [default: for ever].
+    /// How long to wait for etcd at the start, and then for the lock; 0s: take it only if it is
+    /// free [default: 10s for etcd, for ever for the lock].
     #[arg(long, value_name = "SPAN", value_parser = duration::parse)]
     wait: Option<Duration>,
     #[command(flatten)]
@@ -111,7 +120,7 @@ async fn guarded(arguments: &LockArguments) -> Result<u8, Failure> {
     let session = tokio::select! {
         biased;
         signal = signals.next() => return Ok(128 + signal as u8),
-        session = open(arguments) => session?,
+        session = start::open(arguments) => session?,
     };
     let mutex = Mutex::new(&session, &arguments.name);
     let acquired = tokio::select! {
@@ -120,33 +129,14 @@ async fn guarded(arguments: &LockArguments) -> Result<u8, Failure> {
         acquired = acquire(arguments, &mutex) => acquired,
     };
     let outcome = match acquired {
-        Ok(token) => hold(arguments, &session, token, &mut signals).await,
+        Ok(held) => hold(arguments, held, &mut signals).await,
         Err(failure) => Err(failure),
     };
     release(&mutex, &session, arguments.etcd.request_timeout()).await;
     outcome
 }
 
-/// Connects and opens the session.
-async fn open(arguments: &LockArguments) -> Result<Session, Failure> {
-    let client = arguments.etcd.connect().await.map_err(|error| match error {
-        ConnectError::Usage(_) => Failure(super::USAGE, error.to_string()),
-        ConnectError::Unreachable { .. } | ConnectError::Refused { .. } => {
-            Failure(UNREACHABLE, error.to_string())
-        }
-    })?;
-    let options = SessionOptions {
-        ttl_s: arguments.ttl_s(),
-        request_timeout: arguments.etcd.request_timeout(),
-        deadline_permille: DEADLINE_PERMILLE,
-        ..SessionOptions::default()
-    };
-    Session::new(&client, options)
-        .await
-        .map_err(|error| Failure(UNREACHABLE, format!("no session: {}", of_lock(&error))))
-}
-
-async fn acquire(arguments: &LockArguments, mutex: &Mutex) -> Result<FencingToken, Failure> {
+async fn acquire(arguments: &LockArguments, mutex: &Mutex) -> Result<Held, Failure> {
     let name = &arguments.name;
     let limit = arguments.etcd.request_timeout();
     let outcome = match arguments.wait {
@@ -158,7 +148,8 @@ async fn acquire(arguments: &LockArguments, mutex: &Mutex) -> Result<FencingToke
         },
         Some(wait) => mutex.lock_for(wait).await,
     };
-    outcome.map_err(|error| match error {
+    let held = outcome.and_then(|_| mutex.held().ok_or(LockError::Released));
+    held.map_err(|error| match error {
         LockError::Locked => Failure(LOST, format!("lock {name:?} is held by another")),
         LockError::TimedOut(limit) => {
             let wait = arguments.wait.filter(|wait| !wait.is_zero()).unwrap_or(limit);
@@ -172,17 +163,12 @@ async fn acquire(arguments: &LockArguments, mutex: &Mutex) -> Result<FencingToke
 }
 
 /// Runs the command under the lock.
-async fn hold(
-    arguments: &LockArguments,
-    session: &Session,
-    token: FencingToken,
-    signals: &mut Signals,
-) -> Result<u8, Failure> {
-    let grace = arguments.grace.unwrap_or(session.ttl() / 3);
+async fn hold(arguments: &LockArguments, held: Held, signals: &mut Signals) -> Result<u8, Failure> {
+    let grace = arguments.grace.unwrap_or(held.session().ttl() / 3);
     let environment = [
-        ("LEASEHOLD_TOKEN", token.to_string()),
+        ("LEASEHOLD_TOKEN", held.token().to_string()),
         ("LEASEHOLD_LOCK", arguments.name.clone()),
-        ("LEASEHOLD_LEASE", format!("{:x}", session.lease())),
+        ("LEASEHOLD_LEASE", format!("{:x}", held.session().lease())),
     ];
     let mut child = match Child::start(&arguments.command, &environment) {
         Ok(child) => child,
@@ -193,13 +179,13 @@ async fn hold(
             return Err(Failure(status, format!("{program}: {error}")));
         }
     };
-    let ended = child.watch(session, grace, DEADLINE_PERMILLE, signals).await;
+    let ended = child.watch(&held, grace, DEADLINE_PERMILLE, signals).await;
     match ended {
-        Ok((status, false)) => Ok(status),
-        Ok((_, true)) => {
+        Ok(Ended { status, stopped: None }) => Ok(status),
+        Ok(Ended { stopped: Some(loss), .. }) => {
             let name = &arguments.name;
-            let message = match session.ended() {
-                Some(end) => format!("lock {name:?} lost ({end:?}); the command was stopped"),
+            let message = match loss {
+                Some(loss) => format!("lock {name:?} lost: {loss}; the command was stopped"),
                 None => format!("lock {name:?} about to be lost; the command was stopped"),
             };
             Err(Failure(LOST, message))
@@ -208,16 +194,19 @@ async fn hold(
     }
 }
 
-/// Gives lock and lease back. What does not work is left to the lease's end; a session that is over
-/// has nothing to give back.
+/// Gives lock and lease back, in the time of one request and not beyond the lease's end. What does
+/// not work is left to that; a session that is over has nothing to give back.
 async fn release(mutex: &Mutex, session: &Session, limit: Duration) {
     if session.is_done() {
         return;
     }
-    if mutex.token().is_some() {
-        let _ = timeout(limit, mutex.unlock()).await;
-    }
-    match timeout(limit, session.close()).await {
+    let giving_back = async {
+        if mutex.token().is_some() {
+            let _ = mutex.unlock().await;
+        }
+        session.close().await
+    };
+    match timeout(limit.min(session.remaining()), giving_back).await {
         Ok(Ok(())) => {}
         _ => tracing::warn!(lease = session.lease(), "lease not revoked; it will expire"),
     }

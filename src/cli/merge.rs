@@ -62,6 +62,12 @@ fn merged(arguments: &MergeArguments) -> Result<(), String> {
             let name = file.display();
             return Err(format!("{name}: results of explore: join them with merge --results"));
         }
+        if merge::is_unbegun(&text) {
+            let name = file.display();
+            err(format_args!(
+                "warning: {name}: no whole first line: its process recorded nothing; left out"
+            ));
+        }
         texts.push((file.display().to_string(), text));
     }
     let history = merge::merge(&texts).map_err(|error| error.to_string())?;

@@ -11,6 +11,7 @@
 use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use clap::ValueEnum;
+use nix::sys::signal::Signal;
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::Notify,
@@ -109,6 +110,8 @@ async fn serve(arguments: &StorageArguments) -> Result<(), Failure> {
     // First of all, so that a signal at any time ends it in an orderly way.
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    // Whose default is death in the midst of a write. Caught, the write fails and says why.
+    let _too_large = signal(SignalKind::from_raw(Signal::SIGXFSZ as i32)).map_err(failed)?;
     let listener = bind("--listen", &arguments.listen).await?;
     let counters = match &arguments.admin {
         Some(address) => Some(bind("--admin", address).await?),

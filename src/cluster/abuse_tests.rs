@@ -253,6 +253,46 @@ fn sizes_are_limited() {
     });
 }
 
+/// A head is refused if and only if it is longer than the limit, however it comes: in one piece,
+/// cut anywhere, with a body, or behind another request; also with a limit below what hyper reads.
+#[test]
+fn heads_are_limited_to_the_byte() {
+    for max in [8192, 20_000, 500] {
+        let limits = Limits { head_bytes: max, ..Limits::default() };
+        serving(store(), Arc::new(()), limits, move |_| async move {
+            let head = |length: usize| {
+                let head = |fill: &str| {
+                    let lines = ["POST /a?b=c HTTP/1.1", "Host: s", "Content-Length: 23"];
+                    format!("{}\r\nA: {fill}\r\n\r\n", lines.join("\r\n"))
+                };
+                let request = head(&"x".repeat(length - head("").len()));
+                assert_eq!(request.len(), length);
+                [request.as_bytes(), READ.as_bytes()].concat()
+            };
+            assert_eq!(READ.len(), 23);
+            for length in [max - 1, max, max + 1, max + 2, max + 300] {
+                let expected = if length > max { 431 } else { 200 };
+                let request = head(length);
+                for cut in [0, 1, max / 2, max - 1, max, length] {
+                    let mut stream = TcpStream::connect(ADDRESS).await.unwrap();
+                    stream.write_all(&request[..cut]).await.unwrap();
+                    stream.flush().await.unwrap();
+                    sleep(Duration::from_millis(10)).await;
+                    // What was refused already is not taken any more.
+                    let _ = stream.write_all(&request[cut..]).await;
+                    let _ = stream.flush().await;
+                    let (answer, _) = heard(&mut stream, Duration::from_millis(100)).await;
+                    assert_eq!(status(&answer), Some(expected), "{length} of {max}, cut at {cut}");
+                }
+                let two = [head(max), request].concat();
+                let (answer, _) = say(ADDRESS, &two, false).await;
+                let second = answer[1..].split_once("HTTP/1.1 ").expect("two answers").1;
+                assert!(second.starts_with(&expected.to_string()), "{length} of {max}: {answer}");
+            }
+        });
+    }
+}
+
 /// Too many connections: further ones are told so, until one ends.
 #[test]
 fn connections_are_capped() {

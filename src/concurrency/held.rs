@@ -8,7 +8,12 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use super::{
-    error::LockError, mutex::release, place::Place, session::Session, token::FencingToken,
+    error::LockError,
+    loss::{self, Loss},
+    mutex::release,
+    place::Place,
+    session::Session,
+    token::FencingToken,
 };
 use crate::{
     etcd::{Compare, CompareOp, ResponseHeader},
@@ -64,8 +69,9 @@ impl Held {
     }
 
     /// Whether the lock is held as far as the client can know: not unlocked through any handle of
-    /// the session, and the session is live on its own clock. Ask right before what must only
-    /// happen under the lock, and send the token all the same.
+    /// the session, not found to be gone ([`Held::lost`]), and the session is live on its own
+    /// clock. Ask right before what must only happen under the lock, and send the token all the
+    /// same.
     pub fn is_live(&self) -> bool {
         !self.place.is_retired(self.token.get()) && self.session.is_live()
     }
@@ -87,9 +93,18 @@ impl Held {
         self.session.expires_within(margin)
     }
 
-    /// Waits until the session is over.
-    pub fn lost(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.session.done()
+    /// Waits until the holding is over, and tells why: the session is, or the queue key with this
+    /// token is gone. The key is watched while this is polled, over lost connections and
+    /// compactions; so an operator's delete or revoke is known within one delivery, and after that
+    /// [`Held::is_live`] says so too. Without a waiting call a delete is not noticed at all, and a
+    /// revoke at the next renewal.
+    ///
+    /// Does not keep the session alive. For a warning before the deadline see
+    /// [`Held::expires_within`].
+    pub fn lost(&self) -> impl Future<Output = Loss> + Send + use<> {
+        let (shared, place) = (self.session.shared().clone(), self.place.clone());
+        let revision = self.token.get();
+        async move { loss::lost(&shared, &place, revision).await }
     }
 
     /// The comparison for a transaction of one's own in etcd that must only happen under this
@@ -102,8 +117,8 @@ impl Held {
     /// included.
     ///
     /// # Errors
-    /// [`LockError::Released`], without a request, if it was given back through another handle; the
-    /// last indefinite error if the session is over before an answer came.
+    /// [`LockError::Released`], without a request, if it was given back through another handle or
+    /// is known to be lost; the last indefinite error if the session is over before an answer came.
     ///
     /// [`Mutex::unlock`]: super::Mutex::unlock
     pub async fn unlock(self) -> Result<(), LockError> {

@@ -183,7 +183,7 @@ impl Place {
     /// Takes away a key that a forgotten enqueue created. The gate is held.
     async fn sweep(&self, shared: &Shared) -> Result<(), LockError> {
         let found = until_definite(shared, |client| queue::own_revision(client, &self.key)).await?;
-        let Some(revision) = found.value else { return Ok(()) };
+        let (_, Some(revision)) = found.value else { return Ok(()) };
         if self.state().retire(revision) {
             self.resolve(shared).await?;
         }

@@ -133,10 +133,14 @@ pub(super) fn delete_incarnation(key: &str, revision: i64) -> Txn {
         .and_then([TxnOp::delete(key, None)])
 }
 
-/// The create revision of the own key, if it is there.
-pub(super) async fn own_revision(mut client: Client, key: &str) -> Result<Option<i64>, Error> {
+/// The store's revision, and the create revision of the own key, if it is there.
+pub(super) async fn own_revision(
+    mut client: Client,
+    key: &str,
+) -> Result<(i64, Option<i64>), Error> {
     let reply = client.get(key, None).await?;
-    Ok(first_revision(&reply))
+    let revision = reply.header().map_or(0, |header| header.revision());
+    Ok((revision, first_revision(&reply)))
 }
 
 /// Reads the own key and the one just before it, at one revision.
@@ -194,45 +198,57 @@ pub(super) enum Wake {
 /// (python-etcd3 #1107).
 pub(super) async fn wait_for_delete(shared: &Shared, own: Option<&str>, view: &View) -> Wake {
     let Some(predecessor) = &view.predecessor else { return Wake::Deleted };
+    match first_deleted(shared, predecessor, own, view.revision + 1).await {
+        None => Wake::Broken,
+        Some(key) if own.is_some_and(|own| own.as_bytes() == key) => Wake::Expelled,
+        Some(_) => Wake::Deleted,
+    }
+}
+
+/// Watches a key, and perhaps another one, from a revision on: which of them is deleted first.
+/// `None` if the watch was cancelled, compacted, broken, or did not come about.
+pub(super) async fn first_deleted(
+    shared: &Shared,
+    key: &[u8],
+    beside: Option<&str>,
+    start: i64,
+) -> Option<Vec<u8>> {
     let lease = shared.lease();
-    let opening = watch(shared.client(), predecessor, own, view.revision + 1);
+    let opening = watch(shared.client(), key, beside, start);
     let mut stream = match timeout(shared.options().request_timeout, opening).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => {
             tracing::debug!(lease, %error, "watch not opened");
-            return Wake::Broken;
+            return None;
         }
-        Err(_) => return Wake::Broken,
+        Err(_) => return None,
     };
     loop {
         let reply = match stream.message().await {
             Ok(Some(reply)) if !reply.canceled() => reply,
-            Ok(_) => return Wake::Broken,
+            Ok(_) => return None,
             Err(error) => {
                 tracing::debug!(lease, %error, "watch broke");
-                return Wake::Broken;
+                return None;
             }
         };
-        let events = reply.events().iter();
-        let mut deleted = events.filter(|event| event.event_type() == EventType::Delete);
-        if let Some(event) = deleted.next() {
-            let key = event.kv().map(|kv| kv.key());
-            let expelled = own.is_some() && key == own.map(str::as_bytes);
-            return if expelled { Wake::Expelled } else { Wake::Deleted };
+        let mut events = reply.events().iter();
+        if let Some(event) = events.find(|event| event.event_type() == EventType::Delete) {
+            return event.kv().map(|kv| kv.key().to_vec());
         }
     }
 }
 
 async fn watch(
     mut client: Client,
-    predecessor: &[u8],
-    own: Option<&str>,
+    key: &[u8],
+    beside: Option<&str>,
     start: i64,
 ) -> Result<WatchStream, Error> {
     let options = WatchOptions::new().with_start_revision(start);
-    let mut stream = client.watch(predecessor, Some(options.clone())).await?;
-    if let Some(own) = own {
-        stream.watch(own, Some(options)).await?;
+    let mut stream = client.watch(key, Some(options.clone())).await?;
+    if let Some(beside) = beside {
+        stream.watch(beside, Some(options)).await?;
     }
     Ok(stream)
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use super::{
     Cause, Event, EventKind, Function, History, HoldingId, KeyChange, OpId, Outcome, Reply,
-    codec::{CodecError, decode_numbered},
+    codec::{CodecError, decode_numbered, header_line},
 };
 
 /// Files that are not parts of one history.
@@ -45,8 +45,15 @@ pub enum MergeError {
     },
 }
 
+/// Whether this is the record of a process that was killed before it had written its first line:
+/// nothing, or a part of the header without an end.
+pub fn is_unbegun(text: &str) -> bool {
+    !text.contains('\n') && header_line().starts_with(text)
+}
+
 /// Merges the texts of the files, each with its name. A last line without an end is left out: its
-/// process was killed while writing it. Times begin at the first event.
+/// process was killed while writing it; so is a file that is not begun ([`is_unbegun`]). Times
+/// begin at the first event.
 ///
 /// What the checkers can say of it: the classes of writes, lost updates and token order rest on the
 /// storage's apply order and on create revisions, which no clock touches. Grant validity is judged
@@ -62,7 +69,9 @@ pub enum MergeError {
 pub fn merge(files: &[(String, String)]) -> Result<History, MergeError> {
     let mut lines = Vec::new();
     for (file, (name, text)) in files.iter().enumerate() {
-        read(file, name, text, &mut lines)?;
+        if !is_unbegun(text) {
+            read(file, name, text, &mut lines)?;
+        }
     }
     // Stable: the order of the files decides between equal times.
     lines.sort_by_key(|line| line.event.at_ns);

@@ -13,7 +13,10 @@ pub struct Limits {
     pub value_bytes: usize,
     /// Bytes of all bodies that are under way at one time; a request beyond them gets status 503.
     pub bodies_bytes: usize,
-    /// Bytes of a request's head; a longer one is answered with status 431. At least 8 KiB.
+    /// Bytes of a request's head, from its first line to its empty line and with both; a longer one
+    /// is answered with status 431, one that is not is never refused for its length. White space
+    /// around values is not counted. So is a head of more than 100 fields, which is hyper's limit.
+    /// A head that goes on without an end is cut off at this, or at 8 KiB if this is less.
     pub head_bytes: usize,
     /// Open connections; further ones are answered with status 503 and closed.
     pub connections: usize,

@@ -42,6 +42,12 @@ pub enum LogError {
         /// How.
         what: String,
     },
+    /// There was a log, and it is gone.
+    #[error(
+        "there is no file \"log-…\" although this directory has held one, as its file \"lock\" \
+         says: restore the log, or remove \"lock\" to start empty and lose what was here"
+    )]
+    Missing,
     /// The state machine, or its guard, gives no bytes to keep.
     #[error("this storage, or its guard, cannot be kept on a disk: serve it from memory")]
     Volatile,
@@ -112,6 +118,7 @@ impl Log {
         let mut log = Log { disk, generation: 0, length: 0, snapshot: 0 };
         let recovered = match generations.last() {
             Some(youngest) => log.recover(*youngest).await?,
+            None if log.disk.is_used() => return Err(LogError::Missing),
             None => Recovered::default(),
         };
         let leftovers = generations.iter().rev().skip(1).map(|generation| name(*generation));

@@ -5,9 +5,10 @@
 
 use std::{cell::OnceCell, collections::BTreeMap};
 
-use super::{Belief, Holding, Index, Op, OpIds, Row, effect, queue::Queues};
+use super::{Belief, Holding, Ids, Index, Op, Row, effect, name::Names, queue::Queues};
 use crate::history::{
-    ApplyRow, Boundary, EventKind, Function, History, HoldingId, NodeName, OpId, Outcome, Reply,
+    ApplyRow, Boundary, Event, EventKind, Function, History, HoldingId, NodeName, OpId, Outcome,
+    Reply,
 };
 
 impl<'h> Index<'h> {
@@ -16,6 +17,9 @@ impl<'h> Index<'h> {
         let mut pass = Pass::default();
         for event in &history.events {
             pass.event(event.seq, event.node, &event.kind);
+            if pass.is_beside(&event.kind) {
+                pass.beside.push(event);
+            }
         }
         pass.settle_incarnations();
         let (mut rows, op_rows) = pass.rows();
@@ -27,9 +31,11 @@ impl<'h> Index<'h> {
             locks: pass.queues.locks,
             incarnations: pass.queues.incarnations,
             rows: Vec::new(),
+            beside: pass.beside,
             op_rows_from,
             op_rows,
             ids: pass.ids,
+            course: OnceCell::new(),
             classification: OnceCell::new(),
             failures: OnceCell::new(),
         };
@@ -44,13 +50,15 @@ struct Pass<'h> {
     queues: Queues<'h>,
     ops: Vec<Op<'h>>,
     holdings: Vec<Holding<'h>>,
-    ids: OpIds,
-    holding_of: BTreeMap<HoldingId, usize>,
+    ids: Ids,
+    holding_of: Ids,
+    beside: Vec<&'h Event>,
     /// The lease of each client's last session.
     leases: BTreeMap<NodeName, i64>,
     /// Holdings that are believed in at this point of the pass.
     believed: Vec<usize>,
-    applied: Vec<(u64, &'h ApplyRow)>,
+    /// (place, seq, row).
+    applied: Vec<((u32, u64), u64, &'h ApplyRow)>,
     /// (boot, request, seq).
     arrivals: Vec<(u32, u64, u64)>,
     answers: Vec<(u32, u64, u64)>,
@@ -62,7 +70,9 @@ impl<'h> Pass<'h> {
             EventKind::Invoke { op, holding, f } => self.invoke(seq, node, *op, *holding, f),
             EventKind::Return { op, outcome } => self.end(seq, *op, outcome),
             EventKind::Commit(commit) => self.queues.commit(seq, commit),
-            EventKind::Apply(row) => self.applied.push((seq, row)),
+            EventKind::Apply(row) => {
+                self.applied.push(((row.boot, row.index), seq, row));
+            }
             EventKind::Storage(Boundary::Arrival { boot, request }) => {
                 self.arrivals.push((*boot, *request, seq));
             }
@@ -70,8 +80,8 @@ impl<'h> Pass<'h> {
                 self.answers.push((*boot, *request, seq));
             }
             EventKind::LossNoticed { holding } => {
-                if let Some(&holding) = self.holding_of.get(holding) {
-                    self.end_beliefs(seq, |of, _| of == holding);
+                if let Some(holding) = self.holding_of.position(holding.0) {
+                    self.end_belief(seq, holding);
                 }
             }
             EventKind::Killed => self.end_beliefs(seq, |_, holding| holding.node == node),
@@ -89,6 +99,19 @@ impl<'h> Pass<'h> {
         }
     }
 
+    /// Whether an event, which has just been taken in, is beside the requests to the storage.
+    fn is_beside(&self, kind: &EventKind) -> bool {
+        match kind {
+            EventKind::Apply(_) | EventKind::Storage(_) => false,
+            EventKind::Invoke { f, .. } => !at_storage(f),
+            EventKind::Return { outcome: Outcome::Ok(Reply::Session { .. }), .. } => true,
+            EventKind::Return { op, .. } => {
+                self.ids.position(op.0).is_none_or(|op| !at_storage(self.ops[op].f))
+            }
+            _ => true,
+        }
+    }
+
     fn invoke(
         &mut self,
         seq: u64,
@@ -98,12 +121,12 @@ impl<'h> Pass<'h> {
         f: &'h Function,
     ) {
         let op = self.ops.len();
-        let mut of = holding.and_then(|id| self.holding_of.get(&id).copied());
+        let mut of = holding.and_then(|id| self.holding_of.position(id.0));
         match f {
             Function::Lock { name } | Function::TryLock { name } => {
                 of = Some(self.holdings.len());
                 if let Some(id) = holding {
-                    self.holding_of.insert(id, self.holdings.len());
+                    self.holding_of.insert(id.0, self.holdings.len());
                 }
                 let lock = self.queues.named(name);
                 self.holdings.push(Holding {
@@ -125,7 +148,7 @@ impl<'h> Pass<'h> {
                 of = of.or_else(|| self.believed_of(node, lock));
                 if let Some(holding) = of {
                     self.holdings[holding].released.get_or_insert(seq);
-                    self.end_beliefs(seq, |of, _| of == holding);
+                    self.end_belief(seq, holding);
                 }
             }
             Function::CloseSession => self.close_session(seq, node, of),
@@ -135,7 +158,7 @@ impl<'h> Pass<'h> {
             | Function::Write { .. }
             | Function::FinalRead { .. } => {}
         }
-        self.ids.insert(id, op);
+        self.ids.insert(id.0, op);
         self.ops.push(Op { id, node, holding: of, f, invoke: seq, end: None });
     }
 
@@ -161,7 +184,7 @@ impl<'h> Pass<'h> {
     }
 
     fn end(&mut self, seq: u64, id: OpId, outcome: &'h Outcome) {
-        let Some(op) = self.ids.position(id) else { return };
+        let Some(op) = self.ids.position(id.0) else { return };
         self.ops[op].end = Some((seq, outcome));
         match outcome {
             Outcome::Ok(Reply::Session { lease, .. }) => {
@@ -181,6 +204,15 @@ impl<'h> Pass<'h> {
             }
             Outcome::Ok(Reply::Done | Reply::Value(_)) | Outcome::Fail(_) | Outcome::Unknown(_) => {
             }
+        }
+    }
+
+    /// The end of one belief. It is among the last that began, whatever is still believed in.
+    fn end_belief(&mut self, seq: u64, holding: usize) {
+        let Some(at) = self.believed.iter().rposition(|of| *of == holding) else { return };
+        self.believed.remove(at);
+        if let Some(belief) = &mut self.holdings[holding].belief {
+            belief.to = seq;
         }
     }
 
@@ -217,11 +249,14 @@ impl<'h> Pass<'h> {
     fn rows(&mut self) -> (Vec<Row<'h>>, Vec<(usize, usize)>) {
         self.arrivals.sort_unstable();
         self.answers.sort_unstable();
-        self.applied.sort_by_key(|(_, row)| (row.boot, row.index));
-        let mut op_rows = Vec::new();
+        self.applied.sort_by_key(|(place, ..)| *place);
+        let mut names = Names::default();
+        let mut op_rows = Vec::with_capacity(self.applied.len());
+        let (mut arrived, mut left) = (0, 0);
         let mut rows = Vec::with_capacity(self.applied.len());
-        for &(seq, row) in &self.applied {
-            let op = row.tag.and_then(|tag| self.ids.position(OpId(tag)));
+        for &(place, seq, row) in &self.applied {
+            let (domain, key) = names.of(row);
+            let op = row.tag.and_then(|tag| self.ids.position(tag));
             if let Some(op) = op {
                 op_rows.push((op, rows.len()));
             }
@@ -230,12 +265,17 @@ impl<'h> Pass<'h> {
             rows.push(Row {
                 seq,
                 row,
+                domain,
+                key,
+                place,
+                result: row.result,
+                kind: row.kind,
                 op,
                 holding,
                 incarnation,
                 rank: incarnation.map(|i| self.queues.incarnations[i].create_revision),
-                arrival: boundary(&self.arrivals, row),
-                answer: boundary(&self.answers, row),
+                arrival: boundary(&self.arrivals, &mut arrived, row),
+                answer: boundary(&self.answers, &mut left, row),
                 effective: false,
                 survives: false,
             });
@@ -256,9 +296,30 @@ fn starts(op_rows: &[(usize, usize)], ops: usize) -> Vec<usize> {
     starts
 }
 
-fn boundary(events: &[(u32, u64, u64)], row: &ApplyRow) -> Option<u64> {
-    let at =
-        events.partition_point(|(boot, request, _)| (*boot, *request) < (row.boot, row.request));
+fn at_storage(f: &Function) -> bool {
+    matches!(
+        f,
+        Function::Enter { .. }
+            | Function::Read { .. }
+            | Function::Write { .. }
+            | Function::FinalRead { .. }
+    )
+}
+
+/// The first event of a row's request, looked for from where the one of the row before was found:
+/// rows are applied almost in the order of their requests.
+fn boundary(events: &[(u32, u64, u64)], from: &mut usize, row: &ApplyRow) -> Option<u64> {
+    let wanted = (row.boot, row.request);
+    let is_before = |at: usize| events.get(at).is_some_and(|(b, r, _)| (*b, *r) < wanted);
+    let mut at = *from;
+    while at < *from + 4 && is_before(at) {
+        at += 1;
+    }
+    let passed = at.checked_sub(1).is_none_or(is_before);
+    if is_before(at) || !passed {
+        at = events.partition_point(|(boot, request, _)| (*boot, *request) < wanted);
+    }
+    *from = at;
     let (boot, request, seq) = events.get(at)?;
-    ((*boot, *request) == (row.boot, row.request)).then_some(*seq)
+    ((*boot, *request) == wanted).then_some(*seq)
 }

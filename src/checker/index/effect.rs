@@ -4,46 +4,47 @@
 //! its value was ever read. The last needs written values to be unique, which is an assumption.
 
 use super::{Op, Row};
-use crate::history::{OpKind, Outcome, Reply, RowResult};
+use crate::checker::value::Value;
+use crate::history::{Outcome, Reply, RowResult};
 
 /// The values whose reading matters, sorted, each with the last boot in which a row answered it
 /// (0 if only a client told); `None` until it is seen.
-struct Asked<'h>(Vec<(&'h str, Option<u32>)>);
+struct Asked<'h>(Vec<(Value<'h>, Option<u32>)>);
 
 impl<'h> Asked<'h> {
-    fn new(mut values: Vec<&'h str>) -> Self {
+    fn new(mut values: Vec<Value<'h>>) -> Self {
         values.sort_unstable();
         values.dedup();
         Asked(values.into_iter().map(|value| (value, None)).collect())
     }
 
     fn look_for_reads(&mut self, rows: &[Row<'h>], ops: &[Op<'h>]) {
-        if self.0.is_empty() {
-            return;
-        }
         for op in ops {
             if let Some((_, Outcome::Ok(Reply::Value(Some(value))))) = op.end {
                 self.see(value, 0);
             }
         }
-        for row in rows.iter().filter(|row| row.row.kind == OpKind::Read && row.admitted()) {
+        for row in rows.iter().filter(|row| !row.is_write() && row.admitted()) {
             if let Some(value) = &row.row.value {
-                self.see(value, row.row.boot);
+                self.see(value, row.boot());
             }
         }
     }
 
-    fn see(&mut self, value: &str, boot: u32) {
-        if let Ok(at) = self.0.binary_search_by_key(&value, |(asked, _)| asked) {
+    fn see(&mut self, value: &'h str, boot: u32) {
+        if let Ok(at) = self.position(value) {
             let seen = &mut self.0[at].1;
             *seen = (*seen).max(Some(boot));
         }
     }
 
     fn last_boot(&self, value: Option<&str>) -> Option<u32> {
-        let value = value?;
-        let at = self.0.binary_search_by_key(&value, |(asked, _)| asked).ok()?;
-        self.0[at].1
+        self.0[self.position(value?).ok()?].1
+    }
+
+    fn position(&self, value: &str) -> Result<usize, usize> {
+        let value = Value::new(value);
+        self.0.binary_search_by(|(asked, _)| asked.cmp(&value))
     }
 }
 
@@ -61,22 +62,28 @@ pub(super) fn settle(rows: &mut [Row<'_>], ops: &[Op<'_>], op_rows: &[(usize, us
         };
         divided[*op] |= before.is_some_and(divides);
     }
-    let last_boot = rows.iter().map(|row| row.row.boot).max().unwrap_or(0);
+    let last_boot = rows.iter().map(Row::boot).max().unwrap_or(0);
     let told = |row: &Row<'_>| row.op.is_some_and(|op| ops[op].is_ok());
     // Most writes are decided without their value; only the rest is looked for among the reads.
-    let undecided = |row: &&Row<'_>| {
-        let plain = (row.row.effect || told(row)) && row.row.boot == last_boot;
-        row.is_write() && !plain
+    let undecided = |row: &Row<'_>| {
+        row.is_write() && !(row.boot() == last_boot && (told(row) || row.row.effect))
     };
-    let asked = rows.iter().filter(undecided).filter_map(|row| row.row.value.as_deref());
+    let asked = rows
+        .iter()
+        .filter(|row| undecided(row))
+        .filter_map(|row| row.row.value.as_deref().map(Value::new));
     let mut asked = Asked::new(asked.collect());
-    asked.look_for_reads(rows, ops);
+    if !asked.0.is_empty() {
+        asked.look_for_reads(rows, ops);
+    }
     for row in rows {
         let told = told(row);
         let admitted = row.op.map_or(0, |op| admitted[op]);
-        let value = row.row.value.as_deref().filter(|_| row.is_write());
-        let read = asked.last_boot(value);
-        row.effective = match row.row.result {
+        let read = match undecided(row) {
+            true => asked.last_boot(row.row.value.as_deref()),
+            false => None,
+        };
+        row.effective = match row.result() {
             _ if !row.is_write() => false,
             _ if row.row.effect => true,
             RowResult::Admitted => told || read.is_some(),
@@ -85,7 +92,7 @@ pub(super) fn settle(rows: &mut [Row<'_>], ops: &[Op<'_>], op_rows: &[(usize, us
             RowResult::Replayed => false,
         };
         let alone = row.is_write() && admitted == 1;
-        let recovered = alone && read > Some(row.row.boot);
+        let recovered = alone && read > Some(row.boot());
         let answered = told && row.op.is_some_and(|op| !divided[op]);
         row.survives = row.answer.is_some() || answered || recovered;
     }

@@ -25,6 +25,8 @@ pub(super) struct Queues<'h> {
 struct Key {
     lock: usize,
     incarnations: Vec<usize>,
+    /// The greatest create revision that it had.
+    highest: i64,
 }
 
 impl<'h> Queues<'h> {
@@ -80,30 +82,29 @@ impl<'h> Queues<'h> {
             return None;
         }
         let lock = self.lock(name);
-        self.keys.insert(key, Key { lock, incarnations: Vec::new() });
+        self.keys.insert(key, Key { lock, incarnations: Vec::new(), highest: i64::MIN });
         Some(lock)
     }
 
     fn put(&mut self, lock: usize, event: &'h KeyEvent, end: End) {
-        let Some(key) = self.keys.get_mut(event.key.as_str()) else { return };
+        let Some(key) = self.keys.get(event.key.as_str()) else { return };
         if let Some(&last) = key.incarnations.last() {
-            let last = &mut self.incarnations[last];
-            let same = last.create_revision == event.create_revision;
+            let last = &self.incarnations[last];
             match last.ended {
-                None if same => return,
+                None if last.create_revision == event.create_revision => return,
                 // Created anew without a delete: only a faulty store does so.
                 None => self.end(&event.key, end),
-                Some(_) if same => last.returned = Some(end.seq),
                 Some(_) => {}
             }
         }
+        let owner_since = self.come_back(event, end.seq);
         let incarnation = self.incarnations.len();
         self.incarnations.push(Incarnation {
             lock,
             key: &event.key,
             create_revision: event.create_revision,
             created: end.seq,
-            owner_since: None,
+            owner_since,
             ended: None,
             returned: None,
         });
@@ -112,6 +113,22 @@ impl<'h> Queues<'h> {
         if let Some(key) = self.keys.get_mut(event.key.as_str()) {
             key.incarnations.push(incarnation);
         }
+    }
+
+    /// If a key is created that is no new incarnation, since when that was owner: a tenure that
+    /// comes back is the same tenure.
+    fn come_back(&mut self, event: &'h KeyEvent, seq: u64) -> Option<u64> {
+        let key = self.keys.get_mut(event.key.as_str())?;
+        let created = event.create_revision;
+        if created > key.highest {
+            key.highest = created;
+            return None;
+        }
+        let mut lives = key.incarnations.iter().rev();
+        let life = lives.find(|life| self.incarnations[**life].create_revision == created)?;
+        let life = &mut self.incarnations[*life];
+        life.returned.get_or_insert(seq);
+        life.owner_since
     }
 
     fn end(&mut self, key: &str, end: End) {

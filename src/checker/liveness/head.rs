@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{ANSWER_NS, Bounds, at, killed};
 use crate::{
     checker::index::{Index, Op},
-    history::{EventKind, Function, KeyChange, LeaseChange, Outcome, Reply},
+    history::{EventKind, Function, KeyChange, LeaseChange, NodeName, Outcome, Reply},
 };
 
 /// A head that nobody works under.
@@ -32,17 +32,21 @@ struct Lease {
 /// What there is to know about heads.
 pub(super) struct Heads<'i, 'h> {
     index: &'i Index<'h>,
-    bounds: &'i Bounds,
+    bounds: &'i Bounds<'i>,
+    /// (incarnation, holding), sorted.
+    holdings: Vec<(usize, usize)>,
+    /// Per client its unlocks and closings of sessions, in their order.
+    releases: BTreeMap<NodeName, Vec<usize>>,
     leases: BTreeMap<i64, Lease>,
     /// Per key the leases that it hung on, each from an event on.
     hung: BTreeMap<&'h str, Vec<(u64, i64)>>,
 }
 
 impl<'i, 'h> Heads<'i, 'h> {
-    pub(super) fn new(index: &'i Index<'h>, bounds: &'i Bounds) -> Self {
+    pub(super) fn new(index: &'i Index<'h>, bounds: &'i Bounds<'i>) -> Self {
         let mut leases: BTreeMap<i64, Lease> = BTreeMap::new();
         let mut hung: BTreeMap<&str, Vec<(u64, i64)>> = BTreeMap::new();
-        for event in &index.history.events {
+        for event in &index.beside {
             match &event.kind {
                 EventKind::Lease(lease) => match lease.change {
                     LeaseChange::Granted { .. } | LeaseChange::Renewed => {
@@ -68,7 +72,17 @@ impl<'i, 'h> Heads<'i, 'h> {
                 _ => {}
             }
         }
-        Heads { index, bounds, leases, hung }
+        let holdings = index.holdings.iter().enumerate();
+        let mut holdings: Vec<(usize, usize)> =
+            holdings.filter_map(|(at, holding)| Some((holding.incarnation?, at))).collect();
+        holdings.sort_unstable();
+        let mut releases: BTreeMap<NodeName, Vec<usize>> = BTreeMap::new();
+        for (at, op) in index.ops.iter().enumerate() {
+            if matches!(op.f, Function::Unlock { .. } | Function::CloseSession) {
+                releases.entry(op.node).or_default().push(at);
+            }
+        }
+        Heads { index, bounds, holdings, releases, leases, hung }
     }
 
     /// What stood before a waiter at the end of a stretch of true time in which the owner was
@@ -119,21 +133,18 @@ impl<'i, 'h> Heads<'i, 'h> {
     fn idle_since(&self, incarnation: usize, to_ns: u64) -> Option<u64> {
         let index = self.index;
         let mut idle_ns = 0;
-        for (at_holding, holding) in index.holdings.iter().enumerate() {
-            if holding.incarnation != Some(incarnation) {
-                continue;
-            }
+        let from = self.holdings.partition_point(|(of, _)| *of < incarnation);
+        let own = self.holdings[from..].iter().take_while(|(of, _)| *of == incarnation);
+        for holding in own.map(|(_, holding)| &index.holdings[*holding]) {
             let acquire = &index.ops[holding.acquire];
             idle_ns = idle_ns.max(self.over(acquire)?);
             if let Some(belief) = holding.belief {
                 idle_ns = idle_ns.max(Some(at(index, belief.to)).filter(|ns| *ns <= to_ns)?);
             }
-            let gives_back = |op: &&Op<'_>| {
-                let of = op.holding == Some(at_holding) || op.node == holding.node;
-                let back = matches!(op.f, Function::Unlock { .. } | Function::CloseSession);
-                of && back && op.invoke > acquire.invoke && at(index, op.invoke) <= to_ns
-            };
-            for op in index.ops[holding.acquire..].iter().filter(gives_back) {
+            let releases = self.releases.get(&holding.node).map(Vec::as_slice).unwrap_or_default();
+            let later = releases.partition_point(|op| *op <= holding.acquire);
+            let later = releases[later..].iter().map(|op| &index.ops[*op]);
+            for op in later.take_while(|op| at(index, op.invoke) <= to_ns) {
                 let over_ns = self.over(op)?;
                 // What this node did much later is of other holdings.
                 if over_ns <= to_ns {

@@ -43,7 +43,7 @@ pub(super) fn count(index: &Index<'_>, families: &BTreeMap<u32, &str>, reached: 
 
 fn spans<'a>(index: &Index<'_>, families: &BTreeMap<u32, &'a str>) -> Vec<Span<'a>> {
     let mut spans: BTreeMap<u32, Span<'a>> = BTreeMap::new();
-    for event in &index.history.events {
+    for event in &index.beside {
         let EventKind::Fault { index: fault, action } = &event.kind else { continue };
         let Some(family) = families.get(fault) else { continue };
         match action {
@@ -75,7 +75,7 @@ fn spans<'a>(index: &Index<'_>, families: &BTreeMap<u32, &'a str>) -> Vec<Span<'
 fn renewal_gaps(index: &Index<'_>) -> Vec<(u64, u64)> {
     let mut renewed: BTreeMap<i64, (u64, u64)> = BTreeMap::new();
     let mut gaps = Vec::new();
-    for event in &index.history.events {
+    for event in &index.beside {
         let EventKind::Lease(lease) = &event.kind else { continue };
         let ttl_ns = match lease.change {
             LeaseChange::Granted { ttl_s } => u64::try_from(ttl_s).unwrap_or(0) * 1_000_000_000,
@@ -126,8 +126,8 @@ fn first_act(index: &Index<'_>, holding: usize, from: u64, belief: Belief) -> Op
     let ops = index.ops.iter().filter(|op| op.holding == Some(holding) && op.invoke > from);
     let invoked = ops.map(|op| op.invoke).find(|invoke| belief.contains(*invoke));
     let id = index.holdings[holding].id;
-    let events = index.history.events.iter().skip_while(|event| event.seq <= from);
-    let said = events
+    let said = index
+        .beside_after(from)
         .filter(|event| match event.kind {
             EventKind::Held { holding, held, .. } => held && Some(holding) == id,
             _ => false,
@@ -138,14 +138,24 @@ fn first_act(index: &Index<'_>, holding: usize, from: u64, belief: Belief) -> Op
 }
 
 fn pauses_before_write(index: &Index<'_>) -> u64 {
-    let stops = index.history.events.iter().filter(|event| match &event.kind {
+    // Per client the begin of each of its beliefs, and the latest end of those that began by then.
+    let mut beliefs: BTreeMap<NodeName, Vec<(u64, u64)>> = BTreeMap::new();
+    let mut all: Vec<(NodeName, Belief)> =
+        index.holdings.iter().filter_map(|holding| Some((holding.node, holding.belief?))).collect();
+    all.sort_unstable_by_key(|(_, belief)| belief.from);
+    for (node, belief) in all {
+        let of_node = beliefs.entry(node).or_default();
+        let latest = of_node.last().map_or(belief.to, |(_, to)| belief.to.max(*to));
+        of_node.push((belief.from, latest));
+    }
+    let holding = |node: NodeName, seq: u64| {
+        let of_node = beliefs.get(&node).map(Vec::as_slice).unwrap_or_default();
+        let begun = of_node.partition_point(|(from, _)| *from <= seq);
+        begun.checked_sub(1).is_some_and(|last| seq < of_node[last].1)
+    };
+    let stops = index.beside.iter().filter(|event| match &event.kind {
         EventKind::Point { name } => name == "client.before_write",
         _ => false,
     });
-    let holding = |node: NodeName, seq: u64| {
-        let held =
-            |holding: &Holding<'_>| holding.belief.is_some_and(|belief| belief.contains(seq));
-        index.holdings.iter().any(|holding| holding.node == node && held(holding))
-    };
     stops.filter(|event| holding(event.node, event.seq)).count() as u64
 }

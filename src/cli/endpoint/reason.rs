@@ -48,6 +48,13 @@ pub(super) fn of_connecting(error: &Error, shows: Shows) -> String {
     format!("{reason} ({hint})")
 }
 
+/// Whether waiting will not help: certificates and keys that do not fit. A connection that is just
+/// dropped may be one to an etcd that is being started again.
+pub(super) fn is_lasting(error: &Error) -> bool {
+    let reason = reason(error);
+    ["invalid peer certificate", "KeyMismatch", "fatal alert"].iter().any(|w| reason.contains(w))
+}
+
 /// Whether etcd itself answered, and said no.
 pub(super) fn is_refusal(error: &Error) -> bool {
     match error {

@@ -15,6 +15,7 @@ mod election_race;
 mod elsewhere;
 mod handle_race;
 mod holding_race;
+mod loss;
 mod mutex;
 mod mutex_race;
 mod proclaim;

@@ -42,6 +42,28 @@ fn hand_over(told: u64, lower: u64) -> Vec<(String, String)> {
     ]
 }
 
+/// Cut anywhere in its first line, a file is of a process that recorded nothing, and the history is
+/// that of the others; what is no record is an error all the same, and so are no records at all.
+#[test]
+fn a_record_that_is_not_begun_is_left_out() {
+    let files = hand_over(170, 140);
+    let expected = merge(&files).unwrap();
+    let header = crate::history::codec::header_line();
+    for length in 0..header.len() {
+        let text = header[..length].to_owned();
+        let mut files = files.clone();
+        files.insert(1, ("cut".to_owned(), text.clone()));
+        assert_eq!(merge(&files).unwrap(), expected, "cut at {length}");
+        assert!(matches!(merge(&[("cut".to_owned(), text)]), Err(MergeError::Empty)));
+    }
+    for text in ["{}", "x", "{\"leasehold_histories", "\n", "{\"leasehold_history\":1}x"] {
+        let mut files = files.clone();
+        files.push(("other".to_owned(), text.to_owned()));
+        let error = merge(&files).unwrap_err().to_string();
+        assert!(error.starts_with("other: line 1: not a history"), "{text:?}: {error}");
+    }
+}
+
 /// Places of the commits among the other events, by their times.
 fn commit_times(history: &History) -> Vec<(u64, Cause)> {
     let commits = history.events.iter().filter_map(|event| match &event.kind {

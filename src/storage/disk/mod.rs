@@ -74,4 +74,10 @@ pub trait Disk: Send + Sync {
 
     /// Makes the names durable that there are now.
     fn sync_directory(&self) -> Syncing;
+
+    /// Whether there have been files whose names were made durable: if so, and there is none now,
+    /// they were taken away. A disk that cannot tell says no.
+    fn is_used(&self) -> bool {
+        false
+    }
 }

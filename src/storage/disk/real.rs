@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Write},
+    os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard},
 };
@@ -11,8 +12,10 @@ use std::{
 use super::{Disk, Syncing};
 
 /// The file whose lock says that a process uses the directory. It stays when the process ends; the
-/// lock does not.
+/// lock does not. Empty at first; what it holds says that the directory has been used.
 const LOCK_FILE: &str = "lock";
+/// What the lock file holds once another file has been made durable beside it.
+const USED: &[u8] = b"this directory holds a storage\n";
 
 /// A data directory, locked for this process as long as it is open.
 #[derive(Debug)]
@@ -35,7 +38,7 @@ impl Directory {
         };
         make(&path).map_err(named)?;
         let mut options = OpenOptions::new();
-        options.create(true).truncate(false).write(true);
+        options.create(true).truncate(false).read(true).write(true);
         let lock = options.open(path.join(LOCK_FILE)).map_err(named)?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -77,6 +80,12 @@ impl Directory {
             synced.await.map_err(io::Error::other)?
         })
     }
+}
+
+/// Whether the lock file says that the directory has been used. A mark that was torn by a crash is
+/// one, too: it was written after the files were there.
+fn is_marked(lock: &File) -> io::Result<bool> {
+    Ok(lock.metadata()?.len() > 0)
 }
 
 /// Makes the directory, and the names of all that had to be made durable.
@@ -142,8 +151,23 @@ impl Disk for Directory {
     }
 
     fn sync_directory(&self) -> Syncing {
-        let path = self.path.clone();
-        self.blocking(move || File::open(path)?.sync_all())
+        let (path, lock) = (self.path.clone(), self.lock.clone());
+        let holds_files = self.list().map(|files| !files.is_empty());
+        self.blocking(move || {
+            File::open(path)?.sync_all()?;
+            // After the names, so that a crash in between leaves files without the mark and never
+            // the mark without files.
+            if holds_files? && !is_marked(&lock)? {
+                lock.write_all_at(USED, 0)?;
+                lock.sync_all()?;
+            }
+            Ok(())
+        })
+    }
+
+    fn is_used(&self) -> bool {
+        // What cannot be read does not say that the directory is fresh.
+        is_marked(&self.lock).unwrap_or(true)
     }
 }
 
@@ -179,6 +203,27 @@ mod tests {
         assert_eq!(disk.sync("a").await.unwrap_err().kind(), io::ErrorKind::NotFound);
         assert!(disk.truncate("a", 0).is_err() && disk.list().unwrap().is_empty());
         fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    }
+
+    /// A directory is used from the moment at which a file in it was made durable, also when the
+    /// process was killed between that and the mark.
+    #[tokio::test]
+    async fn a_used_directory_is_not_fresh() {
+        let path = fresh("used");
+        let disk = Directory::open(&path).unwrap();
+        disk.sync_directory().await.unwrap();
+        assert!(!disk.is_used(), "there was nothing yet");
+        disk.append("a", b"x").unwrap();
+        drop(disk);
+        let disk = Directory::open(&path).unwrap();
+        assert!(!disk.is_used() && disk.list().unwrap() == ["a"]);
+        disk.sync_directory().await.unwrap();
+        assert!(disk.is_used());
+        disk.remove("a").unwrap();
+        drop(disk);
+        let disk = Directory::open(&path).unwrap();
+        assert!(disk.is_used() && disk.list().unwrap().is_empty());
+        fs::remove_dir_all(&path).unwrap();
     }
 
     /// A directory has one user; the next one may come when it has gone.

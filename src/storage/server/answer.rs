@@ -79,6 +79,12 @@ async fn handle(
 ) -> Result<(StatusCode, protocol::Response), Refusal> {
     let number = service.arrive();
     pace.enter(Phase::Body);
+    let (length, max) = (head_bytes(&request), service.limits().head_bytes);
+    if length > max {
+        service.counters().add(Count::Rejected);
+        let text = format!("the head has {length} bytes, more than {max}: leave out some fields");
+        return Err((StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, text));
+    }
     let tag = request.headers().get(TAG_HEADER);
     let tag = tag.and_then(|tag| tag.to_str().ok()).and_then(|tag| tag.parse().ok());
     let mut room = Room { taken: service.bodies(), bytes: 0 };
@@ -116,6 +122,15 @@ async fn handle(
     point::reach("storage.before_answer").await;
     service.answer(number);
     Ok((status, response))
+}
+
+/// The length of a head as it is written without white space that means nothing. hyper limits its
+/// buffer, which may hold more than the head when that is complete.
+fn head_bytes(request: &Request<Incoming>) -> usize {
+    // The blanks of the first line and what follows "HTTP/"; the ends of that and the empty line.
+    let line = request.method().as_str().len() + request.uri().to_string().len() + 14;
+    let fields = request.headers().iter();
+    fields.fold(line, |sum, (name, value)| sum + name.as_str().len() + value.len() + 4)
 }
 
 /// Room for a body among those of all connections.
