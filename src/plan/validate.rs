@@ -155,6 +155,10 @@ mod tests {
         Fault { start_ms: 1500, length_ms: 3100, kind }
     }
 
+    fn restart(node: NodeName, server: NodeName, occurrence: u32) -> FaultKind {
+        FaultKind::RestartUnder { node, point: "client.before_write".into(), occurrence, server }
+    }
+
     /// Each kind of nonsense is refused with its field.
     #[test]
     fn nonsense_is_refused() {
@@ -180,6 +184,9 @@ mod tests {
                 },
                 "harm is twice",
             ),
+            (restart(NodeName::Storage, NodeName::Etcd(1), 1), "node is storage"),
+            (restart(c1, c1, 1), "server is client-1"),
+            (restart(c1, NodeName::Storage, 0), "occurrence is 0"),
             (
                 FaultKind::PointPause { node: c1, point: "\u{1b}[31m".into(), occurrence: 1 },
                 "point is \"\\u{1b}[31m\"",
