@@ -1,6 +1,6 @@
 //! Kills of the storage, and faults of its disk and of the requests to it.
 
-use std::{collections::BTreeSet, io, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::{CLIENT, NodeName, ask, begin, ms, skipped, stored, tell, write};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     history::{EventKind, Recorder},
     plan::{FaultKind, RequestHarm, RequestName},
     seed::Seed,
-    storage::{Applied, Disk, GuardKind, Request, StateMachine, Store, disk::Syncing},
+    storage::{Applied, GuardKind, Request, StateMachine, Store, disk::LyingDisk},
     time::sleep,
 };
 
@@ -94,36 +94,6 @@ fn a_storage_without_a_disk_is_left_alone() {
     run.unwrap();
 }
 
-/// Says of each sync that it is done, and does none.
-struct Liar(Arc<dyn Disk>);
-
-impl Disk for Liar {
-    fn list(&self) -> io::Result<Vec<String>> {
-        self.0.list()
-    }
-    fn read(&self, file: &str) -> io::Result<Vec<u8>> {
-        self.0.read(file)
-    }
-    fn append(&self, file: &str, bytes: &[u8]) -> io::Result<()> {
-        self.0.append(file, bytes)
-    }
-    fn truncate(&self, file: &str, length: u64) -> io::Result<()> {
-        self.0.truncate(file, length)
-    }
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.0.rename(from, to)
-    }
-    fn remove(&self, file: &str) -> io::Result<()> {
-        self.0.remove(file)
-    }
-    fn sync(&self, _file: &str) -> Syncing {
-        Box::pin(std::future::ready(Ok(())))
-    }
-    fn sync_directory(&self) -> Syncing {
-        self.0.sync_directory()
-    }
-}
-
 /// A disk that lies loses what was answered, and whatever it leaves, the storage starts again: what
 /// is missing is for the judge to see.
 #[test]
@@ -136,7 +106,7 @@ fn a_disk_that_lies_loses_what_was_answered() {
                 clients: 2,
                 latency: (ms(1), ms(1)),
                 storage: Arc::new(|| Box::new(Store::of_kind(GuardKind::Monotonic))),
-                wrap_disk: Some(|disk| Arc::new(Liar(disk))),
+                wrap_disk: Some(|disk| Arc::new(LyingDisk(disk))),
             };
             let cluster = Cluster::start(Seed(seed), options, Recorder::default());
             cluster.storage_listens().await;

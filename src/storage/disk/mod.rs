@@ -9,6 +9,8 @@
 //! Not an embedded store: those bring threads, clocks and files of their own, which a simulation
 //! can neither order nor take away.
 
+#[cfg(madsim)]
+mod lying;
 #[cfg(not(madsim))]
 mod real;
 #[cfg(madsim)]
@@ -16,6 +18,8 @@ mod sim;
 
 use std::{future::Future, io, pin::Pin};
 
+#[cfg(madsim)]
+pub(crate) use lying::LyingDisk;
 #[cfg(not(madsim))]
 pub use real::Directory;
 #[cfg(madsim)]
