@@ -1,12 +1,12 @@
 //! Makes a case that does not pass smaller, as long as it still shows the same: a rule broken, a
 //! checker that cannot decide, a panic.
 //!
-//! First the faults by delta debugging and towards the beginning, then how many holdings a client
-//! attempts, then the numbers of each fault towards small round values, then the clients; round
-//! after round until nothing gets smaller. It works on the case and never on the random streams. It
-//! relies on a function of the caller's that runs and judges a case, so that own storages shrink as
-//! well; it knows no clock: the caller's limits say when to stop. The same case and function give
-//! the same result.
+//! First the faults by delta debugging, then each by a simpler one and all towards the beginning,
+//! then how many holdings a client attempts, then the numbers of each fault towards small round
+//! values, then the clients; round after round until nothing gets smaller. It works on the case and
+//! never on the random streams. It relies on a function of the caller's that runs and judges a
+//! case, so that own storages shrink as well; it knows no clock: the caller's limits say when to
+//! stop. The same case and function give the same result.
 
 mod fault;
 mod search;
@@ -108,6 +108,7 @@ pub fn shrink(
         if round == 0 {
             fault::fewest_of(&mut search, &original.plan.faults);
         }
+        fault::simpler(&mut search);
         fault::earlier(&mut search);
         size::holdings(&mut search);
         fault::milder(&mut search);

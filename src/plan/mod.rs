@@ -5,6 +5,7 @@
 
 mod amount;
 mod kind;
+mod simpler;
 mod validate;
 mod words;
 

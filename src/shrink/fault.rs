@@ -97,6 +97,16 @@ pub(super) fn milder(search: &mut Search<'_>) {
     }
 }
 
+/// Puts faults that do less in the place of those that do more.
+pub(super) fn simpler(search: &mut Search<'_>) {
+    for index in 0..search.faults().len() {
+        while search.faults()[index].kind.simpler().into_iter().any(|kind| {
+            let case = changed(search.case(), index, |fault| fault.kind = kind);
+            search.keeps(case)
+        }) {}
+    }
+}
+
 /// Moves the whole plan to the beginning, as far as that shows the same: what happens early needs
 /// fewer holdings. Each time is another run, so they are tried one by one.
 pub(super) fn earlier(search: &mut Search<'_>) {

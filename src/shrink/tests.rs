@@ -195,3 +195,24 @@ fn panics_and_undecided_runs_shrink() {
     assert_eq!(result.case().plan.faults.len(), 1);
     assert_eq!(Symptom::of(&Ok(judged(&case, &[]))), None, "a pass shows nothing");
 }
+
+/// Of a fault that does two things the one is left that matters.
+#[test]
+fn a_simpler_fault_takes_the_place() {
+    let (node, server) = (NodeName::Client(1), NodeName::Storage);
+    let point = "client.before_write".to_owned();
+    let kind = FaultKind::RestartUnder { node, point, occurrence: 3, server };
+    let fault = Fault { start_ms: 400, length_ms: 3000, kind };
+    let stops = |case: &Case| {
+        case.plan.faults.iter().any(|fault| {
+            matches!(
+                fault.kind,
+                FaultKind::PointPause { occurrence: 2.., .. }
+                    | FaultKind::RestartUnder { occurrence: 2.., .. }
+            )
+        })
+    };
+    let result = shrunk(&case(vec![fault]), &Limits::default(), stops);
+    let kinds: Vec<_> = result.case().plan.faults.iter().map(|fault| &fault.kind).collect();
+    let [FaultKind::PointPause { occurrence: 2, .. }] = kinds[..] else { panic!("{kinds:?}") };
+}

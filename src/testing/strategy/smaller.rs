@@ -27,6 +27,7 @@ pub trait Smaller: Clone + Debug + PartialEq {
 impl Smaller for Plan {
     fn smaller(&self, floor: &Floor) -> Vec<Self> {
         let mut plans = fewer(self, floor.faults);
+        plans.extend(simpler(self));
         plans.extend(shorter(self));
         plans.extend(milder(self));
         plans.extend(earlier(self));
@@ -83,6 +84,14 @@ fn fewer(plan: &Plan, least: usize) -> Vec<Plan> {
         size /= 2;
     }
     plans
+}
+
+/// A fault that does less in the place of each.
+fn simpler(plan: &Plan) -> Vec<Plan> {
+    each(plan, |fault| {
+        let kinds = fault.kind.simpler().into_iter();
+        kinds.map(|kind| Fault { kind, ..fault.clone() }).collect()
+    })
 }
 
 /// Each fault shorter, down to tenths of a second.
