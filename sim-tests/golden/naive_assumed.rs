@@ -162,9 +162,10 @@ fn harms(event: &Event) -> bool {
 fn heals(later: &Event, harm: &Event) -> bool {
     let of_node = later.node == harm.node;
     match (&later.kind, &harm.kind) {
-        (EventKind::Fault { index, action: FaultAction::End }, EventKind::Fault { index: of, .. }) => {
-            index == of
-        }
+        (
+            EventKind::Fault { index, action: FaultAction::End },
+            EventKind::Fault { index: of, .. },
+        ) => index == of,
         (EventKind::Rate { permille }, EventKind::Rate { .. }) => of_node && *permille > 0,
         (EventKind::Go, EventKind::Stop) => of_node,
         (EventKind::Link { from, to, open, .. }, EventKind::Link { from: a, to: b, .. }) => {

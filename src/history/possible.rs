@@ -68,7 +68,9 @@ fn out_of_range(event: &Event) -> Option<Fault> {
         EventKind::Invoke { f: Function::OpenSession { ttl_s: asked }, .. } => {
             ttl_s = Some(*asked);
         }
-        EventKind::Return { outcome: Outcome::Ok(Reply::Session { ttl_s: granted, .. }), .. } => {
+        EventKind::Return {
+            outcome: Outcome::Ok(Reply::Session { ttl_s: granted, .. }), ..
+        } => {
             ttl_s = Some(*granted);
         }
         EventKind::Deadline { started_ns, ended_ns, .. } => {
