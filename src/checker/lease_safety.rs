@@ -89,8 +89,8 @@ struct Life {
 #[derive(Debug, Default)]
 struct Pass {
     living: BTreeMap<i64, Life>,
-    /// `seq` of the last end of each lease that ended; of one that was granted anew, it is not asked
-    /// for while that lives.
+    /// `seq` of the last end of each lease that ended. One that was granted anew is among the
+    /// living, and is not looked for here until it ends again.
     ended: BTreeMap<i64, u64>,
     judged: u64,
     violation: Option<Violation>,
