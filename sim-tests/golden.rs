@@ -2,6 +2,7 @@
 //!
 //! `histories/<checker>/<what>.ok.jsonl` passes, `<what>.bad.jsonl` is a violation whose evidence
 //! the file names (`# evidence: 3,7`; assumptions answer unknown instead, `# unknown: words`).
+//! What cannot be a history at all is in `histories/impossible` (`# error: words`).
 //! Random histories are judged a second time by the text's own loops.
 
 use std::{
@@ -44,18 +45,22 @@ fn remark<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.lines().find_map(|line| line.strip_prefix("# ")?.strip_prefix(name)?.strip_prefix(": "))
 }
 
+/// The files of a folder of histories, in their order.
+fn files_of(folder: &str) -> BTreeSet<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("sim-tests/histories");
+    let folder = root.join(folder);
+    let files = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
+    files.map(|file| file.expect("a readable folder").path()).collect()
+}
+
 /// The golden histories of a checker with their paths, in the order of those.
 fn golden_files(checker: &dyn Checker) -> Vec<(PathBuf, History)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("sim-tests/histories");
-    let folder = root.join(checker.name());
-    let files = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
-    let files: BTreeSet<_> = files.map(|file| file.expect("a readable folder").path()).collect();
     let read = |path: PathBuf| {
         let text = fs::read_to_string(&path).expect("the file is there");
         let history = codec::decode(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"));
         (path, history)
     };
-    files.into_iter().map(read).collect()
+    files_of(checker.name()).into_iter().map(read).collect()
 }
 
 fn judge_file(checker: &dyn Checker, path: &Path, history: &History) {
@@ -95,6 +100,29 @@ fn golden_histories() {
             judge_file(*checker, path, history);
         }
     }
+}
+
+/// What no run can have recorded is no history: the error names the line, the field and the value.
+#[test]
+fn impossible_histories() {
+    let (mut read, mut refused) = (0, 0);
+    for path in files_of("impossible") {
+        let text = fs::read_to_string(&path).expect("the file is there");
+        match (codec::decode(&text), remark(&text, "error")) {
+            (Ok(history), None) => {
+                assert!(path.to_string_lossy().ends_with(".ok.jsonl"), "{path:?}");
+                let index = Index::new(&history);
+                assert_eq!(index.failed_assumptions(), [], "{path:?}");
+                read += 1;
+            }
+            (Err(error), Some(expected)) => {
+                assert_eq!(error.to_string(), expected, "{path:?}");
+                refused += 1;
+            }
+            (found, expected) => panic!("{path:?}: {found:?}, expected {expected:?}"),
+        }
+    }
+    assert!(read >= 2 && refused >= 9, "{read} read, {refused} refused");
 }
 
 /// The boundary of D4: client 1 lost the lock; its late write is allowed just before the first

@@ -30,13 +30,31 @@ fn whole_history(seed: Seed) -> History {
             _ => None,
         };
         if let Some(action) = action {
+            let begins = action == FaultAction::Begin;
             record(NodeName::Nemesis, EventKind::Fault { index, action });
+            let (node, kind) = harm(index, begins);
+            record(node, kind);
         }
         events.push(event);
     }
     let mut history = History { events };
     renumber(&mut history);
     history
+}
+
+/// What a fault does, or the end of it.
+fn harm(index: u32, begins: bool) -> (NodeName, EventKind) {
+    let (node, to) = (NodeName::Client(1), NodeName::Etcd(1));
+    match (index % 5, begins) {
+        (0, _) => (node, EventKind::Rate { permille: if begins { 0 } else { 1000 } }),
+        (1, true) => (node, EventKind::Stop),
+        (1, false) => (node, EventKind::Go),
+        (2, _) => (node, EventKind::Link { from: node, to, open: !begins, delay_ms: 0 }),
+        (3, true) => (NodeName::Storage, EventKind::Killed),
+        (3, false) => (NodeName::Storage, EventKind::Restarted),
+        (_, true) => (node, EventKind::Killed),
+        (_, false) => (node, EventKind::Restarted),
+    }
 }
 
 /// Damages the history in one place.
@@ -48,7 +66,10 @@ fn mutate(history: &mut History, stream: &mut Stream) {
         EventKind::Invoke { f: Function::Lock { .. }, .. } => choice == 4,
         EventKind::Invoke { f: Function::Write { .. }, .. } => choice == 5,
         EventKind::Return { .. } => choice == 6,
+        EventKind::Invoke { f: Function::FinalRead { .. }, .. } => choice == 7,
         EventKind::Phase(_) | EventKind::Fault { .. } | EventKind::Storage(_) => choice >= 7,
+        EventKind::Stop | EventKind::Go | EventKind::Rate { .. } => choice >= 7,
+        EventKind::Link { .. } | EventKind::Killed | EventKind::Restarted => choice >= 7,
         _ => false,
     };
     let places = (0..history.events.len()).filter(|at| fits(&history.events[*at].kind));

@@ -343,7 +343,7 @@ fn mutations_that_keep_the_rule_keep_the_pass() {
         let name = checker;
         let checker = checker::by_name(name).expect("a checker of the catalog");
         let mut kept = 0;
-        for seed in 0..1200 {
+        for seed in 0..1500 {
             let mut history = history(Seed(seed));
             let mut stream = Seed(seed).stream("keep");
             let passes = judge(checker, &history).is_pass();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use leasehold::history::{
     ApplyRow, Boundary, Cause, Commit, Event, EventKind, FaultAction, Function, History, HoldingId,
-    OpId, Outcome, Phase,
+    NodeName, OpId, Outcome, Phase,
 };
 
 use super::naive_storage;
@@ -60,7 +60,13 @@ fn complete(history: &History, ops: &[Op<'_>], rows: &[(u64, &ApplyRow)]) -> boo
         }
         _ => true,
     });
-    phases.eq(all) && answered
+    let read = ops.iter().all(|op| match op.f {
+        Function::Write { domain, key, .. } => ops.iter().any(|other| {
+            *other.f == Function::FinalRead { domain: domain.clone(), key: key.clone() }
+        }),
+        _ => true,
+    });
+    phases.eq(all) && answered && read
 }
 
 fn unique(ops: &[Op<'_>]) -> bool {
@@ -137,13 +143,37 @@ fn healed(history: &History) -> bool {
         return false;
     };
     history.events.iter().all(|event| {
-        let EventKind::Fault { index, action: FaultAction::Begin } = &event.kind else {
-            return true;
-        };
-        let end = EventKind::Fault { index: *index, action: FaultAction::End };
         let since = history.events.iter().filter(|later| event.seq < later.seq);
-        since.into_iter().any(|later| later.seq < settled && later.kind == end)
+        let mut in_time = since.filter(|later| later.seq < settled);
+        !harms(event) || in_time.any(|later| heals(later, event))
     })
+}
+
+fn harms(event: &Event) -> bool {
+    match event.kind {
+        EventKind::Fault { action: FaultAction::Begin, .. } | EventKind::Stop => true,
+        EventKind::Rate { permille } => permille == 0,
+        EventKind::Link { open, .. } => !open,
+        EventKind::Killed => !matches!(event.node, NodeName::Client(_)),
+        _ => false,
+    }
+}
+
+fn heals(later: &Event, harm: &Event) -> bool {
+    let of_node = later.node == harm.node;
+    match (&later.kind, &harm.kind) {
+        (
+            EventKind::Fault { index, action: FaultAction::End },
+            EventKind::Fault { index: of, .. },
+        ) => index == of,
+        (EventKind::Rate { permille }, EventKind::Rate { .. }) => of_node && *permille > 0,
+        (EventKind::Go, EventKind::Stop) => of_node,
+        (EventKind::Link { from, to, open, .. }, EventKind::Link { from: a, to: b, .. }) => {
+            *open && (from, to) == (a, b)
+        }
+        (EventKind::Restarted, EventKind::Killed) => of_node,
+        _ => false,
+    }
 }
 
 /// The names of the assumptions that do not hold.

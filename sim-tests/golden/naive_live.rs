@@ -223,7 +223,8 @@ impl<'h> Naive<'h> {
         for seq in start..end {
             let (owner, to_ns) = (self.owner(seq), self.at(seq + 1));
             let last = seq + 1 == end || self.at(seq + 1) >= self.at(end);
-            if !last && self.owner(seq + 1) == owner {
+            let stays = !last && self.owner(seq + 1) == owner;
+            if stays && (owner.is_none() || owner != self.taken_up(seq + 1)) {
                 continue;
             }
             if self.is_idle_too_long(owner, &own, since_ns, to_ns) {
@@ -232,6 +233,12 @@ impl<'h> Naive<'h> {
             since_ns = to_ns;
         }
         false
+    }
+
+    /// What somebody begins to work under, or to wait with, at this event.
+    fn taken_up(&self, seq: u64) -> Option<Incarnation> {
+        let acquires = self.acquires();
+        acquires.iter().find(|a| a.invoke == seq).and_then(|a| self.incarnation(a))
     }
 
     fn is_idle_too_long(
@@ -287,6 +294,9 @@ impl<'h> Naive<'h> {
         let mut idle_ns = 0;
         for acquire in self.acquires() {
             if self.incarnation(&acquire).as_ref() != Some(incarnation) {
+                continue;
+            }
+            if self.at(acquire.invoke) >= to_ns {
                 continue;
             }
             let end = self.over(acquire.op)?;

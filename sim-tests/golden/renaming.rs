@@ -113,8 +113,11 @@ impl Visit {
     fn call(&mut self, f: Function, reply: Reply, during: Option<(NodeName, EventKind)>) {
         self.ops += 1;
         let op = OpId(9000 + self.ops);
-        let session = matches!(f, Function::OpenSession { .. } | Function::CloseSession);
-        let holding = (!session).then_some(HoldingId(9000));
+        let none = matches!(
+            f,
+            Function::OpenSession { .. } | Function::CloseSession | Function::FinalRead { .. }
+        );
+        let holding = (!none).then_some(HoldingId(9000));
         self.record(STRANGER, EventKind::Invoke { op, holding, f });
         if let Some((node, kind)) = during {
             self.record(node, kind);
@@ -178,8 +181,21 @@ fn visit(history: &mut History, at: usize, writes: bool) {
             result: RowResult::Admitted,
             effect: true,
         };
+        // Nobody else reads what it wrote.
+        let read = ApplyRow {
+            request: 9001,
+            index: index + 2,
+            tag: Some(9004),
+            token: None,
+            kind: OpKind::Read,
+            effect: false,
+            ..row.clone()
+        };
+        let told = Reply::Value(Some(value.clone()));
         let f = Function::Write { domain, key, value, based_on: None };
         visit.call(f, Reply::Done, Some((NodeName::Storage, EventKind::Apply(row))));
+        let f = Function::FinalRead { domain: name(), key: name() };
+        visit.call(f, told, Some((NodeName::Storage, EventKind::Apply(read))));
     }
     visit.call(Function::Unlock { name: name() }, Reply::Done, commit(2, KeyChange::Delete));
     visit.call(Function::CloseSession, Reply::Done, lease(LeaseChange::Revoked));

@@ -3,17 +3,21 @@
 //! "Tokens are not forged" is not asked here: a token that is not its tenure's own is a violation
 //! of token order already.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use super::{Checker, Finding, Verdict, index::Index, value::Value};
-use crate::history::{Cause, EventKind, FaultAction, Function, Phase};
+use crate::history::{Cause, Event, EventKind, FaultAction, Function, NodeName, Phase};
 
 const NAME: &str = "assumptions";
 
 /// Something that must hold of a history before it can be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Assumption {
-    /// All five phases are there, once and in order, and answered operations have their rows.
+    /// All five phases are there, once and in order, answered operations have their rows, and every
+    /// key that was written was read at the end.
     CompleteHistory,
     /// No two writes offer the same value: a read tells whose value it saw.
     UniqueValues,
@@ -23,7 +27,8 @@ pub enum Assumption {
     OneDomainALock,
     /// Apply order respects real time: a request is applied between its arrival and its answer.
     RealTimeOrder,
-    /// Every fault that began has ended, none began after the heal.
+    /// Every fault that began has ended, and none began after the heal: nodes run, links are open,
+    /// no clock stands still.
     Healed,
 }
 
@@ -120,6 +125,9 @@ fn incomplete(index: &Index<'_>) -> Option<String> {
     if let Some(op) = index.ops.iter().filter(is_final).find(|op| !op.is_ok()) {
         return Some(format!("final read {} was not answered", op.id.0));
     }
+    if let Some(key) = unread(index) {
+        return Some(format!("key {key:?} was written, and there is no final read of it"));
+    }
     // Where requests carry no tags, rows belong to no operation, and nothing is missing by that.
     let tagged = index.rows.iter().any(|row| row.op.is_some());
     let answered = |op: &super::index::Op<'_>| {
@@ -211,27 +219,77 @@ fn order_against_time(index: &Index<'_>) -> Option<String> {
         .map(|op| format!("operation {} was answered before it was applied", index.ops[op].id.0))
 }
 
+/// A key that was written, and not read at the end.
+fn unread<'h>(index: &Index<'h>) -> Option<&'h str> {
+    let read = |op: &super::index::Op<'h>| match op.f {
+        Function::FinalRead { domain, key } => Some((domain.as_str(), key.as_str())),
+        _ => None,
+    };
+    let read: BTreeSet<(&str, &str)> = index.ops.iter().filter_map(read).collect();
+    index.ops.iter().find_map(|op| match op.f {
+        Function::Write { domain, key, .. } => {
+            (!read.contains(&(domain.as_str(), key.as_str()))).then_some(key.as_str())
+        }
+        _ => None,
+    })
+}
+
+/// Something that must be over before the settling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Harm {
+    Fault(u32),
+    Clock(NodeName),
+    Stop(NodeName),
+    Outage(NodeName),
+    Link(NodeName, NodeName),
+}
+
+impl fmt::Display for Harm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Harm::Fault(index) => write!(f, "fault {index}"),
+            Harm::Clock(node) => write!(f, "the standstill of the clock of {node}"),
+            Harm::Stop(node) => write!(f, "the stop of {node}"),
+            Harm::Outage(node) => write!(f, "the outage of {node}"),
+            Harm::Link(from, to) => write!(f, "the cut from {from} to {to}"),
+        }
+    }
+}
+
+/// The harm that an event is of, and whether it begins with it or ends.
+fn harm(event: &Event) -> Option<(Harm, bool)> {
+    let node = event.node;
+    match &event.kind {
+        EventKind::Fault { index, action: FaultAction::Begin } => Some((Harm::Fault(*index), true)),
+        EventKind::Fault { index, action: FaultAction::End } => Some((Harm::Fault(*index), false)),
+        EventKind::Rate { permille } => Some((Harm::Clock(node), *permille == 0)),
+        EventKind::Stop => Some((Harm::Stop(node), true)),
+        EventKind::Go => Some((Harm::Stop(node), false)),
+        EventKind::Link { from, to, open, .. } => Some((Harm::Link(*from, *to), !open)),
+        // A client may be gone for good; a server is needed.
+        EventKind::Killed if !matches!(node, NodeName::Client(_)) => {
+            Some((Harm::Outage(node), true))
+        }
+        EventKind::Restarted => Some((Harm::Outage(node), false)),
+        _ => None,
+    }
+}
+
 fn not_healed(index: &Index<'_>) -> Option<String> {
-    let mut open: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut open: BTreeMap<Harm, u64> = BTreeMap::new();
     let mut healed = false;
     for event in &index.beside {
-        match &event.kind {
-            EventKind::Phase(Phase::Settle) => {
-                if let Some((fault, begun)) = open.first_key_value() {
-                    return Some(format!("fault {fault}, begun at event {begun}, never ended"));
-                }
-                healed = true;
+        if event.kind == EventKind::Phase(Phase::Settle) {
+            if let Some((harm, begun)) = open.first_key_value() {
+                return Some(format!("{harm}, begun at event {begun}, never ended"));
             }
-            EventKind::Fault { index, action: FaultAction::Begin } => {
-                if healed {
-                    return Some(format!("fault {index} began after the heal"));
-                }
-                open.insert(*index, event.seq);
-            }
-            EventKind::Fault { index, action: FaultAction::End } => {
-                open.remove(index);
-            }
-            _ => {}
+            healed = true;
+        }
+        match harm(event) {
+            Some((harm, true)) if healed => return Some(format!("{harm} began after the heal")),
+            Some((harm, true)) => drop(open.insert(harm, event.seq)),
+            Some((harm, false)) => drop(open.remove(&harm)),
+            None => {}
         }
     }
     (!healed).then(|| "it never settled".to_owned())

@@ -188,12 +188,12 @@ impl Pass {
             }
             EventKind::Link { from, to, open, delay_ms } => {
                 if let Some((from_ns, late_ns)) = self.links.remove(&(*from, *to)) {
-                    let to_ns = at_ns + late_ns;
+                    let to_ns = at_ns.saturating_add(late_ns);
                     let way = self.course.links.entry((*from, *to)).or_default();
                     way.spans.push(Span { from_ns, to_ns });
                 }
                 if !open || *delay_ms > 0 {
-                    let late_ns = RESENT_NS + delay_ms.saturating_mul(1_000_000);
+                    let late_ns = delay_ms.saturating_mul(1_000_000).saturating_add(RESENT_NS);
                     self.links.insert((*from, *to), (at_ns, late_ns));
                 }
             }

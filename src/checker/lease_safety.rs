@@ -42,7 +42,6 @@ impl Checker for LeaseSafety {
                         let until_ns = lease.member_ns.saturating_add(ttl_ns);
                         let base = event.seq;
                         pass.living.insert(lease.lease, Life { ttl_ns, until_ns, base });
-                        pass.ended.remove(&lease.lease);
                     }
                     LeaseChange::Renewed => pass.renew(lease.lease, lease.member_ns, event.seq),
                     LeaseChange::Expired => {
@@ -90,7 +89,8 @@ struct Life {
 #[derive(Debug, Default)]
 struct Pass {
     living: BTreeMap<i64, Life>,
-    /// `seq` of the end of each lease that was known.
+    /// `seq` of the last end of each lease that ended. One that was granted anew is among the
+    /// living, and is not looked for here until it ends again.
     ended: BTreeMap<i64, u64>,
     judged: u64,
     violation: Option<Violation>,

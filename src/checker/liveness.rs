@@ -261,19 +261,12 @@ fn stuck_behind(
     let changes = lock.owners[after..].iter().map(|change| (at(index, change.seq), change.owner));
     for (to_ns, next) in changes.chain([(u64::MAX, None)]) {
         let to_ns = to_ns.min(wait.to_ns);
-        let head = heads.at_end(holding, from.1, (from.0, to_ns));
-        if let Some(Head { rule, due_ns, what, events }) = head
-            && to_ns > due_ns
-        {
-            let who = index.describe_holding(holding);
-            let waited = words(to_ns - wait.from_ns);
-            let late = words(to_ns - due_ns);
-            let message = format!(
-                "{who} waited {waited} after the heal, {late} past the bound; at the head: {what}"
-            );
-            let invoke = index.ops[index.holdings[holding].acquire].invoke;
-            let events = events.into_iter().chain([invoke, wait.end]).collect();
-            return Some(Violation::new(NAME, rule, message, events));
+        // A head that its client takes up again was nobody's up to then.
+        for end_ns in heads.taken_up(from.1, (from.0, to_ns)).chain([to_ns]) {
+            let head = heads.at_end(holding, from.1, (from.0, end_ns));
+            if let Some(head) = head.filter(|head| end_ns > head.due_ns) {
+                return Some(past_the_bound(index, head, holding, wait, end_ns));
+            }
         }
         if to_ns >= wait.to_ns {
             break;
@@ -281,6 +274,23 @@ fn stuck_behind(
         from = (to_ns, next);
     }
     None
+}
+
+fn past_the_bound(
+    index: &Index<'_>,
+    Head { rule, due_ns, what, events }: Head,
+    holding: usize,
+    wait: Wait,
+    end_ns: u64,
+) -> Violation {
+    let who = index.describe_holding(holding);
+    let waited = words(end_ns - wait.from_ns);
+    let late = words(end_ns - due_ns);
+    let message =
+        format!("{who} waited {waited} after the heal, {late} past the bound; at the head: {what}");
+    let invoke = index.ops[index.holdings[holding].acquire].invoke;
+    let events = events.into_iter().chain([invoke, wait.end]).collect();
+    Violation::new(NAME, rule, message, events)
 }
 
 /// In a run that was given up: an operation that never ended although its process lives.

@@ -145,7 +145,7 @@ impl Truth {
         let EventKind::Held { local_ns, deadline_ns, .. } = held.kind else { return None };
         let (ttl_ns, seq, at_ns) = *self.leases.get(&lease)?;
         let allowed_ns = at_ns.saturating_add(ttl_ns);
-        let deadline_ns = held.at_ns + deadline_ns.checked_sub(local_ns)?;
+        let deadline_ns = held.at_ns.saturating_add(deadline_ns.checked_sub(local_ns)?);
         let late_ns = deadline_ns.checked_sub(allowed_ns).filter(|late_ns| *late_ns > 0)?;
         (!self.moved.contains(&held.node)).then_some((seq, late_ns / 1000))
     }

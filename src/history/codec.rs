@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Event, History};
+use super::{Event, History, possible::SoFar};
 
 /// The version that this crate writes and reads.
 pub const HISTORY_VERSION: u32 = 1;
@@ -42,6 +42,16 @@ pub enum CodecError {
         /// The number that belongs there.
         expected: u64,
     },
+    /// No run can have recorded this after the lines above.
+    #[error("line {line}: {field} {what}")]
+    Impossible {
+        /// Counted from 1.
+        line: usize,
+        /// The field in question.
+        field: &'static str,
+        /// What is wrong with it, its value included.
+        what: String,
+    },
 }
 
 /// Writes a history as JSON lines.
@@ -69,12 +79,24 @@ pub fn event_line(event: &Event) -> String {
 }
 
 /// Reads a history from JSON lines. Empty lines and lines that start with `#` are skipped.
+///
+/// # Errors
+/// When the text is no history, or one that no run can have recorded: time that goes back, a name
+/// for two operations, a return of none.
 pub fn decode(text: &str) -> Result<History, CodecError> {
-    let events = decode_numbered(text)?.into_iter().map(|(_, event)| event).collect();
+    let mut so_far = SoFar::default();
+    let mut events = Vec::new();
+    for (line, event) in decode_numbered(text)? {
+        if let Some((field, what)) = so_far.impossible(&event) {
+            return Err(CodecError::Impossible { line, field, what });
+        }
+        events.push(event);
+    }
     Ok(History { events })
 }
 
-/// The same, each event with the number of its line, counted from 1.
+/// The same, each event with the number of its line, counted from 1; of one process, whose record
+/// is judged with those of the others only.
 pub(super) fn decode_numbered(text: &str) -> Result<Vec<(usize, Event)>, CodecError> {
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| {
         let line = line.trim();

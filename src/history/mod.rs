@@ -15,6 +15,7 @@ pub mod event;
 pub mod hash;
 pub mod merge;
 pub mod op;
+mod possible;
 #[cfg(feature = "harness")]
 pub mod recorder;
 

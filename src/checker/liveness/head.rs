@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{ANSWER_NS, Bounds, at, killed};
 use crate::{
-    checker::index::{Index, Op},
+    checker::index::{Holding, Index, Op},
     history::{EventKind, Function, KeyChange, LeaseChange, NodeName, Outcome, Reply},
 };
 
@@ -128,15 +128,35 @@ impl<'i, 'h> Heads<'i, 'h> {
         head("dead-not-expired", due_ns, what, Some(seq))
     }
 
+    /// When, within a stretch of true time, somebody began to work under its owner or to wait with
+    /// it.
+    pub(super) fn taken_up(
+        &self,
+        owner: Option<usize>,
+        (from_ns, to_ns): (u64, u64),
+    ) -> impl Iterator<Item = u64> {
+        let holdings = owner.into_iter().flat_map(|owner| self.holdings_of(owner));
+        let begun = holdings.map(|holding| at(self.index, self.index.ops[holding.acquire].invoke));
+        begun.filter(move |begun_ns| (from_ns..to_ns).contains(begun_ns))
+    }
+
+    /// The holdings of an incarnation, in the order of their acquires.
+    fn holdings_of(&self, incarnation: usize) -> impl Iterator<Item = &'i Holding<'h>> {
+        let from = self.holdings.partition_point(|(of, _)| *of < incarnation);
+        let own = self.holdings[from..].iter().take_while(move |(of, _)| *of == incarnation);
+        own.map(|(_, holding)| &self.index.holdings[*holding])
+    }
+
     /// From when on, at the end of a stretch, nobody worked under an incarnation or waited with it;
     /// none if somebody still did.
     fn idle_since(&self, incarnation: usize, to_ns: u64) -> Option<u64> {
         let index = self.index;
         let mut idle_ns = 0;
-        let from = self.holdings.partition_point(|(of, _)| *of < incarnation);
-        let own = self.holdings[from..].iter().take_while(|(of, _)| *of == incarnation);
-        for holding in own.map(|(_, holding)| &index.holdings[*holding]) {
+        for holding in self.holdings_of(incarnation) {
             let acquire = &index.ops[holding.acquire];
+            if at(index, acquire.invoke) >= to_ns {
+                continue;
+            }
             idle_ns = idle_ns.max(self.over(acquire)?);
             if let Some(belief) = holding.belief {
                 idle_ns = idle_ns.max(Some(at(index, belief.to)).filter(|ns| *ns <= to_ns)?);
