@@ -43,7 +43,8 @@ fn bad_requests_get_one_line_and_status_2() {
 
 /// The results of an exploration in a file, and its exit status.
 fn results(name: &str, arguments: &[&str]) -> (String, Option<i32>) {
-    let all = [&["explore", "--seeds", "24", "--json"], arguments].concat();
+    let seeds: &[&str] = if arguments.contains(&"--seeds") { &[] } else { &["--seeds", "24"] };
+    let all = [&["explore", "--json"], seeds, arguments].concat();
     let output = leasehold(&all);
     let path = file(name);
     fs::write(&path, &output.stdout).expect("it can be written");
@@ -78,6 +79,40 @@ fn shares_joined_say_what_the_whole_says() {
         };
         assert_eq!(timeless(&joined_text), timeless(&explored));
     }
+}
+
+/// A share alone, and an exploration that ended early, are no pass of the whole: what is missing is
+/// named and the status is that of unknown. Numbers that cannot be are refused with their file.
+#[test]
+fn a_part_is_no_pass_of_the_whole() {
+    let merge = |path: &str| {
+        let output = leasehold(&["merge", "--results", path]);
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (path, ended) = results("one-of-two.jsonl", &["--seeds", "6", "--shard", "1/2"]);
+    assert_eq!(ended, Some(0));
+    let (status, told, _) = merge(&path);
+    assert_eq!(status, Some(4), "{told}");
+    assert!(told.contains("\nmissing    seeds 0..6 shard 2/2\n"), "{told}");
+    assert!(told.ends_with("verdict    unknown: 3 runs passed, but not all seeds were run\n"));
+
+    let whole = fs::read_to_string(&path).expect("it is there");
+    let early = whole
+        .replace("\"end\":6", "\"end\":60")
+        .replace("\"interrupted\":false", "\"interrupted\":true")
+        .replace("\"class\":\"pass\"", "\"class\":\"unknown\"");
+    fs::write(&path, early).expect("it can be written");
+    let (status, told, error) = merge(&path);
+    assert_eq!(status, Some(4), "{told}{error}");
+    assert!(told.contains("it ended early, 27 seeds were not run"), "{told}");
+
+    let great = "\"simulated\":{\"secs\":18446744073709551615,\"nanos\":0},\"was\":";
+    let edited = whole.replace("\"simulated\":", great);
+    fs::write(&path, edited).expect("it can be written");
+    let (status, told, error) = merge(&path);
+    assert_eq!((status, told.as_str()), (Some(2), ""), "{error}");
+    let expected = format!("error: {path}: field \"summary.sum.simulated.secs\": 1844674407");
+    assert!(error.starts_with(&expected), "{error}");
 }
 
 /// `--save` writes the small case of each broken rule, tells its file, and overwrites nothing; the

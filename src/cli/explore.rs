@@ -90,7 +90,7 @@ pub(super) fn run(arguments: &ExploreArguments) -> u8 {
         class = class.worse(RunClass::HarnessError);
     }
     if !arguments.json {
-        print_verdict(&summary);
+        print_verdict(&summary, &[]);
     }
     if let Err(message) = saved {
         return usage(format_args!("{message}"));
@@ -256,7 +256,8 @@ fn print_coverage(summary: &Summary) {
     }
 }
 
-pub(super) fn print_verdict(summary: &Summary) {
+/// What counts against the exploration, and its class. `missing` is what was not run of it.
+pub(super) fn print_verdict(summary: &Summary, missing: &[String]) {
     for (checker, (runs, first)) in &summary.caught {
         out(format_args!(
             "caught     {checker}: {runs} of {} runs, first seed {first}",
@@ -276,7 +277,15 @@ pub(super) fn print_verdict(summary: &Summary) {
     for checker in summary.idle() {
         out(format_args!("not met    {checker}: {} runs gave it nothing to judge", summary.runs));
     }
+    for missing in missing {
+        out(format_args!("missing    {missing}"));
+    }
     let class = summary.class();
+    if !missing.is_empty() && class == RunClass::Pass {
+        let runs = summary.runs;
+        out(format_args!("verdict    unknown: {runs} runs passed, but not all seeds were run"));
+        return;
+    }
     if summary.interrupted {
         let so_far = class.name();
         out(format_args!("verdict    interrupted: {so_far} in the {} runs so far", summary.runs));
