@@ -96,7 +96,11 @@ fn a_token_of_another_format_is_said_to_be_that() {
 fn a_violation_is_told_and_replayed() {
     let pass = leasehold(&["explore", "--seeds", "5"]);
     assert_eq!(pass.status.code(), Some(0), "{}", text(&pass.stderr));
-    assert!(text(&pass.stdout).contains("verdict    pass: 5 runs"), "{}", text(&pass.stdout));
+    let few = "verdict    pass: 5 runs; too few to say how many seeds of this profile fail";
+    assert!(text(&pass.stdout).contains(few), "{}", text(&pass.stdout));
+    let pass = leasehold(&["explore", "--seeds", "30", "--profile", "calm", "--clients", "1"]);
+    let bound = "verdict    pass: 30 runs; with 95 % confidence fewer than 10.000 % of the seeds";
+    assert!(text(&pass.stdout).contains(bound), "{}", text(&pass.stdout));
 
     let fail = leasehold(&["explore", "--seeds", "20", "--guard", "unfenced", "--fail-fast"]);
     let told = text(&fail.stdout);

@@ -28,6 +28,8 @@ use crate::{
 
 /// More seeds in one exploration are refused.
 const SEEDS_MAX: u64 = 1_000_000_000;
+/// From so many runs on the rule of three bounds the share of seeds that fail.
+const BOUND_FROM_RUNS: u64 = 30;
 /// The exit status after Ctrl-C, as shells give it.
 const INTERRUPTED: u8 = 130;
 
@@ -295,13 +297,20 @@ pub(super) fn print_verdict(summary: &Summary, missing: &[String]) {
         out(format_args!("stopped    after {HARNESS_ERRORS_MAX} harness errors"));
     }
     if class == RunClass::Pass {
-        out(format_args!(
-            "verdict    pass: {} runs; with 95 % confidence fewer than {:.3} % of the seeds of \
-             this profile fail (3/n){}",
-            summary.runs,
-            300.0 / summary.runs as f64,
-            if summary.judges_reached() { "" } else { "; what was reached is not judged" }
-        ));
+        let runs = summary.runs;
+        let bound = match runs {
+            BOUND_FROM_RUNS.. => format!(
+                "with 95 % confidence fewer than {:.3} % of the seeds of this profile fail (3/n)",
+                300.0 / runs as f64
+            ),
+            _ => "too few to say how many seeds of this profile fail".to_owned(),
+        };
+        let unjudged = match summary.judges_reached() {
+            true => "",
+            false => "; what was reached is not judged",
+        };
+        let word = if runs == 1 { "run" } else { "runs" };
+        out(format_args!("verdict    pass: {runs} {word}; {bound}{unjudged}"));
     } else {
         out(format_args!("verdict    {}", class.name()));
     }
