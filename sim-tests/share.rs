@@ -23,7 +23,7 @@ fn bad_requests_get_one_line_and_status_2() {
         (&["explore", "--shard", "-1/3"], "--shard \"-1/3\" is no shard"),
         (&["explore", "--seeds", "2", "--shard", "3/3"], "shard 3/3 of seeds 0..2 has no seed"),
         (&["explore", "--json", "--hashes"], "'--json' cannot be used with '--hashes'"),
-        (&["explore", "--seeds", "1", "--save", "README.md"], "--save README.md: "),
+        (&["explore", "--seeds", "1", "--save", "README.md"], "--save README.md: cannot make"),
         (&["merge", "--results", "README.md"], "README.md: line 1: not results of an explor"),
         (&["merge", "--results", "no-such-file"], "no-such-file: "),
         (&["merge", "--results", "README.md", "--out", "F"], "cannot be used with '--out"),
@@ -139,6 +139,55 @@ fn a_saved_case_is_replayed() {
     let expected = "expected   violation (no-stale-write: fresh-refused): so it is";
     assert!(shown.contains(expected), "{shown}");
     assert!(shown.contains("shrunk     ") && shown.contains("no fault at all (seed 0"), "{shown}");
+}
+
+/// What cannot be saved is told; the verdict is there all the same, the status is the worse one.
+#[test]
+#[cfg(unix)]
+fn what_cannot_be_saved_leaves_the_verdict() {
+    let dir = file("saved-in-vain");
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).expect("a folder");
+    let name = format!("{dir}/no-stale-write-fresh-refused-equal-lease.json");
+    std::os::unix::fs::symlink("no-such-folder/file", &name).expect("a link to nowhere");
+    let output = leasehold(&[
+        "explore",
+        "--seeds",
+        "1",
+        "--guard",
+        "equal",
+        "--token",
+        "lease",
+        "--no-shrink",
+        "--save",
+        &dir,
+    ]);
+    let (told, error) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(3), "{error}");
+    assert!(told.ends_with("verdict    violation\n"), "{told}");
+    assert!(error.contains(&format!("error: --save {name}: ")), "{error}");
+    assert!(error.contains("saved      "), "the other rules are saved: {error}");
+}
+
+/// A case that does not give the verdict that is expected of it is no success, even if it passes.
+#[test]
+fn a_replay_that_differs_is_no_success() {
+    let corpus = fs::read_to_string("sim-tests/corpus/late-write-refused.json").expect("a case");
+    let (_, expect) = leasehold::corpus::read_case(&corpus).expect("a case");
+    let expect = expect.expect("a verdict");
+    assert_eq!(expect.class.exit_status(), 0, "the case is one that passes");
+    let path = file("late-write-let-in.json");
+    let kept = leasehold(&["replay", "sim-tests/corpus/late-write-refused.json"]);
+    assert_eq!(kept.status.code(), Some(0), "{}", text(&kept.stdout));
+    let class =
+        "\"class\":\"violation\",\"checker\":\"no-stale-write\",\"rule\":\"stale-accepted\"";
+    let changed = corpus.replace("\"class\": \"pass\"", class).replace("\"class\":\"pass\"", class);
+    assert_ne!(changed, corpus);
+    fs::write(&path, changed).expect("it can be written");
+    let output = leasehold(&["replay", &path]);
+    let told = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("verdict    pass\n") && told.contains("differs    expected v"), "{told}");
 }
 
 /// A token whose hash is another: the verdict is told all the same, and then that this is an error.

@@ -10,9 +10,7 @@ use std::{
     time::Instant,
 };
 
-use super::{
-    ExploreArguments, err, failure, out, pages, progress::Progress, report, smallest, usage,
-};
+use super::{ExploreArguments, failure, out, pages, progress::Progress, report, smallest, usage};
 use crate::{
     case::CaseOptions,
     checker::Property,
@@ -38,7 +36,9 @@ pub(super) fn run(arguments: &ExploreArguments) -> u8 {
         Ok(options) => options,
         Err(message) => return usage(format_args!("{message}")),
     };
-    if let Err(message) = report::prepare(arguments.report.as_ref()) {
+    let prepared = report::prepare("--report", arguments.report.as_ref())
+        .and_then(|()| report::prepare("--save", arguments.save.as_ref()));
+    if let Err(message) = prepared {
         return usage(format_args!("{message}"));
     }
     let stop = Arc::new(AtomicBool::new(false));
@@ -81,21 +81,16 @@ pub(super) fn run(arguments: &ExploreArguments) -> u8 {
         let shrunk = smallest.and_then(|options| smallest::of(failure, options));
         failure::print(failure, shrunk.as_ref());
     }
-    let saved = match &arguments.save {
-        Some(dir) => smallest::save(dir, &summary, smallest),
-        None => Ok(()),
-    };
+    let saved = arguments.save.as_ref();
+    let saved = saved.is_none_or(|dir| smallest::save(dir, &summary, smallest));
+    let written =
+        arguments.report.as_ref().is_none_or(|dir| pages::write_all(dir, &summary, arguments.json));
     let mut class = summary.class();
-    if let Some(Err(message)) = arguments.report.as_ref().map(|dir| pages::write_all(dir, &summary))
-    {
-        err(format_args!("error: {message}"));
+    if !saved || !written {
         class = class.worse(RunClass::HarnessError);
     }
     if !arguments.json {
         print_verdict(&summary, &[]);
-    }
-    if let Err(message) = saved {
-        return usage(format_args!("{message}"));
     }
     if summary.interrupted { INTERRUPTED } else { class.exit_status() }
 }
