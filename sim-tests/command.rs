@@ -34,7 +34,7 @@ fn a_log_filter_that_means_nothing_is_told() {
 /// Every bad request ends with status 2 and exactly one line, which names what is wrong.
 #[test]
 fn bad_requests_get_one_line_and_status_2() {
-    let cases: [(&[&str], &str); 36] = [
+    let cases: [(&[&str], &str); 40] = [
         (&["explore", "--scenario", "nope"], "unknown scenario \"nope\": choose one of"),
         (&["explore", "--profile", "x"], "unknown profile \"x\": choose one of all, calm, gc"),
         (&["explore", "--guard", "strict"], "unknown guard \"strict\": choose one of"),
@@ -57,7 +57,14 @@ fn bad_requests_get_one_line_and_status_2() {
         (&["explore", "--jobs", "0"], "--jobs is 0, expected 1 to"),
         (&["explore", "--frobnicate"], "--frobnicate"),
         (&["replay", "lh3.AAAA"], "broken replay token"),
-        (&["replay", "hello"], "not a replay token"),
+        (
+            &["replay", "hello"],
+            "\"hello\" is not a replay token, which starts with \"lh3.\", and there",
+        ),
+        (&["replay", "lh2.AAAA"], "reads \"lh3.\": replay it with the version of leasehold that"),
+        (&["replay", "lh3.AAAAA"], "broken replay token: it is cut or changed; copy the whole"),
+        (&["explore", "--report", "/proc"], "--report /proc: no file can be written there"),
+        (&["explore", "--save", "/proc"], "--save /proc: no file can be written there"),
         (&["demo", "--by", "magic"], "\"magic\": choose one of revoke, expiry, pause"),
         (&["dance"], "dance"),
         (&["lock", "job", "--", "true"], "`cargo real run --release -- lock`"),
@@ -96,7 +103,11 @@ fn a_token_of_another_format_is_said_to_be_that() {
 fn a_violation_is_told_and_replayed() {
     let pass = leasehold(&["explore", "--seeds", "5"]);
     assert_eq!(pass.status.code(), Some(0), "{}", text(&pass.stderr));
-    assert!(text(&pass.stdout).contains("verdict    pass: 5 runs"), "{}", text(&pass.stdout));
+    let few = "verdict    pass: 5 runs; too few to say how many seeds of this profile fail";
+    assert!(text(&pass.stdout).contains(few), "{}", text(&pass.stdout));
+    let pass = leasehold(&["explore", "--seeds", "30", "--profile", "calm"]);
+    let bound = "verdict    pass: 30 runs; with 95 % confidence fewer than 10.000 % of the seeds";
+    assert!(text(&pass.stdout).contains(bound), "{}", text(&pass.stdout));
 
     let fail = leasehold(&["explore", "--seeds", "20", "--guard", "unfenced", "--fail-fast"]);
     let told = text(&fail.stdout);
@@ -220,9 +231,36 @@ fn a_history_is_judged_again() {
     assert_eq!(status, Some(1), "{said}");
     assert!(said.contains("no-stale-write     violation"), "{said}");
     assert!(said.contains("stale-accepted     1"), "{said}");
+    assert!(said.ends_with("\nverdict            violation of no-stale-write\n"), "{said}");
     let (status, said) = check("assumptions/complete.ok");
     assert_eq!(status, Some(4), "{said}");
     assert!(said.contains("not run"), "{said}");
+    let verdict = said.lines().next_back().expect("the last line");
+    let start = "verdict            unknown: nothing to judge for ";
+    assert!(verdict.starts_with(start) && verdict.contains("session-honesty"), "{said}");
+}
+
+/// What cannot be printed is told, unless the reader has gone away: then the program ends silently,
+/// as a broken pipe ends it.
+#[test]
+#[cfg(target_os = "linux")]
+fn an_output_that_fails_is_told() {
+    let run = |stdout: std::process::Stdio, arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
+        let output = command.args(arguments).env_remove("RUST_LOG").stdout(stdout).output();
+        let output = output.expect("the program runs");
+        (output.status.code(), text(&output.stderr))
+    };
+    let history = "sim-tests/histories/grant-validity/hand-over-to-a-waiter.ok.jsonl";
+    for arguments in [["bugs", "--list"], ["merge", history]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a full disk");
+        let (status, error) = run(full.into(), &arguments);
+        assert_eq!((status, error.lines().count()), (Some(3), 1), "{error}");
+        assert!(error.starts_with("error: standard output: No space left"), "{error}");
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        assert_eq!(run(writer.into(), &arguments), (Some(141), String::new()));
+    }
 }
 
 /// The record of a process that was killed before its first line was whole is named and left out;

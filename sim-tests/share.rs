@@ -23,7 +23,7 @@ fn bad_requests_get_one_line_and_status_2() {
         (&["explore", "--shard", "-1/3"], "--shard \"-1/3\" is no shard"),
         (&["explore", "--seeds", "2", "--shard", "3/3"], "shard 3/3 of seeds 0..2 has no seed"),
         (&["explore", "--json", "--hashes"], "'--json' cannot be used with '--hashes'"),
-        (&["explore", "--seeds", "1", "--save", "README.md"], "--save README.md: "),
+        (&["explore", "--seeds", "1", "--save", "README.md"], "--save README.md: cannot make"),
         (&["merge", "--results", "README.md"], "README.md: line 1: not results of an explor"),
         (&["merge", "--results", "no-such-file"], "no-such-file: "),
         (&["merge", "--results", "README.md", "--out", "F"], "cannot be used with '--out"),
@@ -43,7 +43,8 @@ fn bad_requests_get_one_line_and_status_2() {
 
 /// The results of an exploration in a file, and its exit status.
 fn results(name: &str, arguments: &[&str]) -> (String, Option<i32>) {
-    let all = [&["explore", "--seeds", "24", "--json"], arguments].concat();
+    let seeds: &[&str] = if arguments.contains(&"--seeds") { &[] } else { &["--seeds", "24"] };
+    let all = [&["explore", "--json"], seeds, arguments].concat();
     let output = leasehold(&all);
     let path = file(name);
     fs::write(&path, &output.stdout).expect("it can be written");
@@ -80,6 +81,40 @@ fn shares_joined_say_what_the_whole_says() {
     }
 }
 
+/// A share alone, and an exploration that ended early, are no pass of the whole: what is missing is
+/// named and the status is that of unknown. Numbers that cannot be are refused with their file.
+#[test]
+fn a_part_is_no_pass_of_the_whole() {
+    let merge = |path: &str| {
+        let output = leasehold(&["merge", "--results", path]);
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (path, ended) = results("one-of-two.jsonl", &["--seeds", "6", "--shard", "1/2"]);
+    assert_eq!(ended, Some(0));
+    let (status, told, _) = merge(&path);
+    assert_eq!(status, Some(4), "{told}");
+    assert!(told.contains("\nmissing    seeds 0..6 shard 2/2\n"), "{told}");
+    assert!(told.ends_with("verdict    unknown: 3 runs passed, but not all seeds were run\n"));
+
+    let whole = fs::read_to_string(&path).expect("it is there");
+    let early = whole
+        .replace("\"end\":6", "\"end\":60")
+        .replace("\"interrupted\":false", "\"interrupted\":true")
+        .replace("\"class\":\"pass\"", "\"class\":\"unknown\"");
+    fs::write(&path, early).expect("it can be written");
+    let (status, told, error) = merge(&path);
+    assert_eq!(status, Some(4), "{told}{error}");
+    assert!(told.contains("it ended early, 27 seeds were not run"), "{told}");
+
+    let great = "\"simulated\":{\"secs\":18446744073709551615,\"nanos\":0},\"was\":";
+    let edited = whole.replace("\"simulated\":", great);
+    fs::write(&path, edited).expect("it can be written");
+    let (status, told, error) = merge(&path);
+    assert_eq!((status, told.as_str()), (Some(2), ""), "{error}");
+    let expected = format!("error: {path}: field \"summary.sum.simulated.secs\": 1844674407");
+    assert!(error.starts_with(&expected), "{error}");
+}
+
 /// `--save` writes the small case of each broken rule, tells its file, and overwrites nothing; the
 /// file is replayed with the verdict that it must give.
 #[test]
@@ -104,6 +139,55 @@ fn a_saved_case_is_replayed() {
     let expected = "expected   violation (no-stale-write: fresh-refused): so it is";
     assert!(shown.contains(expected), "{shown}");
     assert!(shown.contains("shrunk     ") && shown.contains("no fault at all (seed 0"), "{shown}");
+}
+
+/// What cannot be saved is told; the verdict is there all the same, the status is the worse one.
+#[test]
+#[cfg(unix)]
+fn what_cannot_be_saved_leaves_the_verdict() {
+    let dir = file("saved-in-vain");
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).expect("a folder");
+    let name = format!("{dir}/no-stale-write-fresh-refused-equal-lease.json");
+    std::os::unix::fs::symlink("no-such-folder/file", &name).expect("a link to nowhere");
+    let output = leasehold(&[
+        "explore",
+        "--seeds",
+        "1",
+        "--guard",
+        "equal",
+        "--token",
+        "lease",
+        "--no-shrink",
+        "--save",
+        &dir,
+    ]);
+    let (told, error) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(3), "{error}");
+    assert!(told.ends_with("verdict    violation\n"), "{told}");
+    assert!(error.contains(&format!("error: --save {name}: ")), "{error}");
+    assert!(error.contains("saved      "), "the other rules are saved: {error}");
+}
+
+/// A case that does not give the verdict that is expected of it is no success, even if it passes.
+#[test]
+fn a_replay_that_differs_is_no_success() {
+    let corpus = fs::read_to_string("sim-tests/corpus/late-write-refused.json").expect("a case");
+    let (_, expect) = leasehold::corpus::read_case(&corpus).expect("a case");
+    let expect = expect.expect("a verdict");
+    assert_eq!(expect.class.exit_status(), 0, "the case is one that passes");
+    let path = file("late-write-let-in.json");
+    let kept = leasehold(&["replay", "sim-tests/corpus/late-write-refused.json"]);
+    assert_eq!(kept.status.code(), Some(0), "{}", text(&kept.stdout));
+    let class =
+        "\"class\":\"violation\",\"checker\":\"no-stale-write\",\"rule\":\"stale-accepted\"";
+    let changed = corpus.replace("\"class\": \"pass\"", class).replace("\"class\":\"pass\"", class);
+    assert_ne!(changed, corpus);
+    fs::write(&path, changed).expect("it can be written");
+    let output = leasehold(&["replay", &path]);
+    let told = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("verdict    pass\n") && told.contains("differs    expected v"), "{told}");
 }
 
 /// A token whose hash is another: the verdict is told all the same, and then that this is an error.

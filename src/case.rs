@@ -6,16 +6,25 @@
 
 mod json;
 
-use data_encoding::BASE64URL_NOPAD;
-pub use json::{CASE_VERSION, CaseError, parse_field};
+use data_encoding::{BASE64URL_NOPAD, DecodeKind};
+pub use json::{CASE_VERSION, CaseError, parse_field, parse_json};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{history::hash::RunHash, plan::Plan, seed::Seed};
 
+/// The most clients that a case may have.
+pub const CLIENTS_MAX: u8 = 16;
+/// The longest lease that a case may have its clients ask for, in seconds: in a longer one nothing
+/// that lasts as long as it does would end within the run.
+pub const TTL_S_MAX: u16 = 20;
+/// All of a case's holdings, in the parts by which it counts readers.
+pub const READERS_MAX: u16 = 1000;
+
 /// The version of the replay token.
 pub const TOKEN_VERSION: u8 = 3;
-const TOKEN_PREFIX: &str = "lh3.";
+/// What a replay token starts with.
+pub const TOKEN_PREFIX: &str = "lh3.";
 /// A token is a line of text; a longer one is somebody else's.
 const TOKEN_LENGTH_MAX: usize = 65_536;
 
@@ -106,7 +115,10 @@ pub enum TokenError {
     #[error("not a replay token: it starts with {TOKEN_PREFIX:?}; copy the whole token")]
     Foreign,
     /// Another format.
-    #[error("replay token of format {found:?}, this build reads {TOKEN_PREFIX:?}")]
+    #[error(
+        "replay token of format {found:?}, this build reads {TOKEN_PREFIX:?}: replay it with the \
+         version of leasehold that printed it, or explore its seed again and take the new token"
+    )]
     Version {
         /// Its prefix.
         found: String,
@@ -140,16 +152,20 @@ impl ReplayToken {
         if body.len() > TOKEN_LENGTH_MAX {
             return Err(TokenError::Broken("it is too long"));
         }
-        let bytes = BASE64URL_NOPAD
-            .decode(body.as_bytes())
-            .map_err(|_| TokenError::Broken("it has characters that do not belong there"))?;
+        let bytes = BASE64URL_NOPAD.decode(body.as_bytes()).map_err(|error| {
+            TokenError::Broken(match error.kind {
+                DecodeKind::Symbol => "it has characters that do not belong there",
+                // So many characters are no whole number of bytes.
+                _ => "it is cut or changed",
+            })
+        })?;
         let (bytes, check) = bytes
             .len()
             .checked_sub(4)
             .map(|at| bytes.split_at(at))
-            .ok_or(TokenError::Broken("it is too short"))?;
+            .ok_or(TokenError::Broken("it is cut: it is too short"))?;
         if check != &xxh3_64(bytes).to_le_bytes()[..4] {
-            return Err(TokenError::Broken("its checksum does not fit"));
+            return Err(TokenError::Broken("it is cut or changed: its checksum does not fit"));
         }
         postcard::from_bytes(bytes).map_err(|_| TokenError::Broken("its content does not fit"))
     }
@@ -201,7 +217,12 @@ mod tests {
         );
         assert!(matches!(ReplayToken::decode(&swapped), Err(TokenError::Broken(_))));
         for end in TOKEN_PREFIX.len()..text.len() {
-            assert!(matches!(ReplayToken::decode(&text[..end]), Err(TokenError::Broken(_))));
+            let Err(TokenError::Broken(why)) = ReplayToken::decode(&text[..end]) else {
+                panic!("{end} characters of it are a token");
+            };
+            assert!(why.starts_with("it is cut"), "{end}: {why}");
         }
+        let odd = ReplayToken::decode(&text.replacen(&text[9..12], "=~ ", 1));
+        assert!(odd.is_err_and(|error| error.to_string().contains("do not belong there")));
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    case::{Case, CaseError, parse_field},
+    case::{Case, CaseError, parse_field, parse_json},
     checker::Property,
     explore::Outcome,
     judge::{BrokenRule, RunClass},
@@ -127,7 +127,7 @@ impl Entry {
     /// # Errors
     /// If it is not JSON, no entry, of another version, or a field is wrong, which is named.
     pub fn from_json(text: &str) -> Result<Entry, CorpusError> {
-        Entry::from_value(&json(text)?)
+        Entry::from_value(&parse_json(text)?)
     }
 
     fn from_value(value: &Value) -> Result<Entry, CorpusError> {
@@ -164,7 +164,7 @@ impl Entry {
 /// # Errors
 /// If it is neither; what is wrong is named with its field.
 pub fn read_case(text: &str) -> Result<(Case, Option<Expectation>), CorpusError> {
-    let value = json(text)?;
+    let value = parse_json(text)?;
     if value.get(VERSION_FIELD).is_some() {
         let entry = Entry::from_value(&value)?;
         return Ok((entry.case, Some(entry.expect)));
@@ -174,10 +174,6 @@ pub fn read_case(text: &str) -> Result<(Case, Option<Expectation>), CorpusError>
 
 fn line(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("an entry has no unserialisable part")
-}
-
-fn json(text: &str) -> Result<Value, CaseError> {
-    serde_json::from_str(text).map_err(|error| CaseError::Syntax(error.to_string()))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::{fmt, str::FromStr, time::Duration};
 
+pub use crate::case::{CLIENTS_MAX, READERS_MAX, TTL_S_MAX};
 use crate::{
     case::{Case, CaseOptions},
     fault::{
@@ -13,14 +14,6 @@ use crate::{
     system::TokenKind,
     workload::{self, Workload},
 };
-
-/// The most clients that a case may have.
-pub const CLIENTS_MAX: u8 = 16;
-/// The longest lease that a case may have its clients ask for, in seconds: in a longer one nothing
-/// that lasts as long as it does would end within the run.
-pub const TTL_S_MAX: u16 = 20;
-/// All of a case's holdings, in the parts by which it counts readers.
-pub const READERS_MAX: u16 = 1000;
 
 /// A named bundle.
 pub struct Scenario {

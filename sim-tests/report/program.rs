@@ -62,7 +62,11 @@ fn explore_and_replay_write_the_same_page() {
     assert!(told_text.contains(&format!("start at {}", index.display())), "{told_text}");
     let inner = Folder(dir.clone());
     let names = inner.names();
-    let listed = markup::read(&inner.text("index.html"));
+    let index_text = inner.text("index.html");
+    let findings = names.len() - 1;
+    assert!(index_text.contains(&format!(">{findings} findings<")), "{index_text}");
+    assert!(index_text.contains(" of 12 runs did not pass</h1>"), "{index_text}");
+    let listed = markup::read(&index_text);
     let links: Vec<&str> = listed.elements.iter().map(|e| e.get("href")).collect();
     for name in names.iter().filter(|name| *name != "index.html") {
         assert!(links.contains(&name.as_str()), "{name} is not in the index");
@@ -101,6 +105,44 @@ fn only_own_files_are_overwritten() {
     let expected = format!("error: {}: it is no page of leasehold", path.display());
     assert!(error.starts_with(&expected), "{error}");
     assert_eq!(folder.text("no-stale-write.html"), "somebody's notes");
+    // The verdict and the other pages are there all the same.
+    assert!(String::from_utf8_lossy(&refused.stdout).contains("verdict            violation"));
+    fs::remove_file(folder.0.join("linearizability.html")).expect("a page of before");
+    assert_eq!(check().status.code(), Some(3));
+    assert!(folder.text("linearizability.html").starts_with("<!doctype html>"));
+    let index = folder.text("index.html");
+    assert!(index.contains(">2 findings<"), "{index}");
+    assert!(!index.contains("href=\"no-stale-write.html\""), "{index}");
+}
+
+/// Pages of earlier runs are not taken for this one's: the index says that nothing failed, and
+/// names them apart. A history without a violation has no page.
+#[test]
+fn old_pages_do_not_look_current() {
+    let folder = Folder::new("old");
+    let dir = folder.0.display().to_string();
+    let check = |file: &str| {
+        let file = format!("sim-tests/histories/{file}.jsonl");
+        leasehold(&["check", &file, "--report", &dir]).status.code()
+    };
+    assert_eq!(check("assumptions/complete.ok"), Some(4));
+    assert_eq!(folder.names(), Vec::<String>::new());
+    assert_eq!(check("no-stale-write/stale-read-admitted.bad"), Some(1));
+    let before = folder.names();
+    fs::write(folder.0.join("notes.html"), "somebody's notes").expect("a file can be written");
+    let pass = leasehold(&["explore", "--seeds", "2", "--report", &dir, "--json"]);
+    assert_eq!(pass.status.code(), Some(0));
+    assert!(!String::from_utf8_lossy(&pass.stdout).contains("report "), "it spoils the results");
+    assert!(String::from_utf8_lossy(&pass.stderr).contains("pages of earlier runs: 2"));
+    let index = folder.text("index.html");
+    assert!(index.contains("<h1>nothing failed in 2 runs</h1>"), "{index}");
+    assert!(index.contains(">no finding<") && !index.contains("<table"), "{index}");
+    let old = index.split_once("Pages of earlier runs, not of this one").expect("they are named").1;
+    for name in before.iter().filter(|name| *name != "index.html") {
+        assert!(old.contains(&format!("href=\"{name}\"")), "{index}");
+    }
+    assert!(!index.contains("notes.html"), "{index}");
+    markup::read(&index);
 }
 
 /// A path that cannot be a directory is told before anything runs; a pass writes no page.

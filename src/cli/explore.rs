@@ -10,9 +10,7 @@ use std::{
     time::Instant,
 };
 
-use super::{
-    ExploreArguments, err, failure, out, pages, progress::Progress, report, smallest, usage,
-};
+use super::{ExploreArguments, failure, out, pages, progress::Progress, report, smallest, usage};
 use crate::{
     case::CaseOptions,
     checker::Property,
@@ -28,6 +26,8 @@ use crate::{
 
 /// More seeds in one exploration are refused.
 const SEEDS_MAX: u64 = 1_000_000_000;
+/// From so many runs on the rule of three bounds the share of seeds that fail.
+const BOUND_FROM_RUNS: u64 = 30;
 /// The exit status after Ctrl-C, as shells give it.
 const INTERRUPTED: u8 = 130;
 
@@ -36,7 +36,9 @@ pub(super) fn run(arguments: &ExploreArguments) -> u8 {
         Ok(options) => options,
         Err(message) => return usage(format_args!("{message}")),
     };
-    if let Err(message) = report::prepare(arguments.report.as_ref()) {
+    let prepared = report::prepare("--report", arguments.report.as_ref())
+        .and_then(|()| report::prepare("--save", arguments.save.as_ref()));
+    if let Err(message) = prepared {
         return usage(format_args!("{message}"));
     }
     let stop = Arc::new(AtomicBool::new(false));
@@ -79,21 +81,16 @@ pub(super) fn run(arguments: &ExploreArguments) -> u8 {
         let shrunk = smallest.and_then(|options| smallest::of(failure, options));
         failure::print(failure, shrunk.as_ref());
     }
-    let saved = match &arguments.save {
-        Some(dir) => smallest::save(dir, &summary, smallest),
-        None => Ok(()),
-    };
+    let saved = arguments.save.as_ref();
+    let saved = saved.is_none_or(|dir| smallest::save(dir, &summary, smallest));
+    let written =
+        arguments.report.as_ref().is_none_or(|dir| pages::write_all(dir, &summary, arguments.json));
     let mut class = summary.class();
-    if let Some(Err(message)) = arguments.report.as_ref().map(|dir| pages::write_all(dir, &summary))
-    {
-        err(format_args!("error: {message}"));
+    if !saved || !written {
         class = class.worse(RunClass::HarnessError);
     }
     if !arguments.json {
-        print_verdict(&summary);
-    }
-    if let Err(message) = saved {
-        return usage(format_args!("{message}"));
+        print_verdict(&summary, &[]);
     }
     if summary.interrupted { INTERRUPTED } else { class.exit_status() }
 }
@@ -256,7 +253,8 @@ fn print_coverage(summary: &Summary) {
     }
 }
 
-pub(super) fn print_verdict(summary: &Summary) {
+/// What counts against the exploration, and its class. `missing` is what was not run of it.
+pub(super) fn print_verdict(summary: &Summary, missing: &[String]) {
     for (checker, (runs, first)) in &summary.caught {
         out(format_args!(
             "caught     {checker}: {runs} of {} runs, first seed {first}",
@@ -276,7 +274,15 @@ pub(super) fn print_verdict(summary: &Summary) {
     for checker in summary.idle() {
         out(format_args!("not met    {checker}: {} runs gave it nothing to judge", summary.runs));
     }
+    for missing in missing {
+        out(format_args!("missing    {missing}"));
+    }
     let class = summary.class();
+    if !missing.is_empty() && class == RunClass::Pass {
+        let runs = summary.runs;
+        out(format_args!("verdict    unknown: {runs} runs passed, but not all seeds were run"));
+        return;
+    }
     if summary.interrupted {
         let so_far = class.name();
         out(format_args!("verdict    interrupted: {so_far} in the {} runs so far", summary.runs));
@@ -286,13 +292,20 @@ pub(super) fn print_verdict(summary: &Summary) {
         out(format_args!("stopped    after {HARNESS_ERRORS_MAX} harness errors"));
     }
     if class == RunClass::Pass {
-        out(format_args!(
-            "verdict    pass: {} runs; with 95 % confidence fewer than {:.3} % of the seeds of \
-             this profile fail (3/n){}",
-            summary.runs,
-            300.0 / summary.runs as f64,
-            if summary.judges_reached() { "" } else { "; what was reached is not judged" }
-        ));
+        let runs = summary.runs;
+        let bound = match runs {
+            BOUND_FROM_RUNS.. => format!(
+                "with 95 % confidence fewer than {:.3} % of the seeds of this profile fail (3/n)",
+                300.0 / runs as f64
+            ),
+            _ => "too few to say how many seeds of this profile fail".to_owned(),
+        };
+        let unjudged = match summary.judges_reached() {
+            true => "",
+            false => "; what was reached is not judged",
+        };
+        let word = if runs == 1 { "run" } else { "runs" };
+        out(format_args!("verdict    pass: {runs} {word}; {bound}{unjudged}"));
     } else {
         out(format_args!("verdict    {}", class.name()));
     }

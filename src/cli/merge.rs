@@ -2,9 +2,13 @@
 
 use std::{collections::BTreeMap, fs, io::Write, path::PathBuf};
 
-use super::{USAGE, err, out, report};
+use super::{
+    USAGE, err, out,
+    report::{self, Book},
+    unwritten,
+};
 use crate::{
-    checker::{self, Judgement, Verdict},
+    checker::{self, Finding, Judgement, Verdict},
     history::{History, codec, merge},
     report::{
         Timeline,
@@ -75,8 +79,11 @@ fn merged(arguments: &MergeArguments) -> Result<(), String> {
     match &arguments.out {
         Some(path) => fs::write(path, text).map_err(|error| format!("{}: {error}", path.display())),
         None => {
-            let written = std::io::stdout().write_all(text.as_bytes());
-            written.map_err(|error| format!("standard output: {error}"))
+            let mut stdout = std::io::stdout();
+            match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+                Ok(()) => Ok(()),
+                Err(error) => unwritten(&error),
+            }
         }
     }
 }
@@ -87,7 +94,7 @@ pub(super) fn read(path: &PathBuf) -> Result<String, String> {
 
 /// Judges a history, prints the verdicts and gives the exit status.
 pub(super) fn check(arguments: &CheckArguments) -> u8 {
-    let decoded = report::prepare(arguments.report.as_ref())
+    let decoded = report::prepare("--report", arguments.report.as_ref())
         .and_then(|()| read(&arguments.file))
         .and_then(|text| {
             let told = |error| format!("{}: {error}", arguments.file.display());
@@ -103,24 +110,19 @@ pub(super) fn check(arguments: &CheckArguments) -> u8 {
     let judgement = checker::judge(&history, &BTreeMap::new());
     let status = print(&history, &judgement);
     match report_pages(arguments, &history, &judgement) {
-        Ok(()) => status,
-        Err(message) => {
-            err(format_args!("error: {message}"));
-            BROKEN
-        }
+        true => status,
+        false => BROKEN,
     }
 }
 
-/// The pages of a saved history: it has no plan, so faults are known by their events only.
-fn report_pages(
-    arguments: &CheckArguments,
-    history: &History,
-    judgement: &Judgement,
-) -> Result<(), String> {
-    let Some(dir) = &arguments.report else { return Ok(()) };
+/// The pages of a saved history: it has no plan, so faults are known by their events only. A
+/// checker that had nothing to judge has nothing to show. False if something could not be written.
+fn report_pages(arguments: &CheckArguments, history: &History, judgement: &Judgement) -> bool {
+    let Some(dir) = &arguments.report else { return true };
     let file = arguments.file.display().to_string();
-    let mut rows = Vec::new();
-    for finding in report::worth_a_page(judgement) {
+    let mut book = Book::new(dir);
+    let found = |finding: &&Finding| !matches!(finding.verdict, Verdict::NotRun(_));
+    for finding in report::worth_a_page(judgement).into_iter().filter(found) {
         let command = format!("leasehold check {}", quoted(&file));
         let page = Page {
             history,
@@ -135,10 +137,13 @@ fn report_pages(
             commands: vec![Command { label: "Copy".to_owned(), text: command }],
         };
         let name = format!("{}.html", finding.checker);
-        report::write(dir, &name, &html::page(&page))?;
-        rows.push(report::row(file.clone(), name, finding));
+        book.add(file.clone(), name, finding, &html::page(&page));
     }
-    report::finish(dir, &format!("{} findings in {file}", rows.len()), &rows)
+    let note = match book.rows.len() {
+        0 => format!("nothing was found in {file}"),
+        _ => format!("what was found in {file}"),
+    };
+    book.finish(&note)
 }
 
 /// A path as one word for a shell.
@@ -166,14 +171,30 @@ fn print(history: &History, judgement: &Judgement) -> u8 {
     for (property, count) in judgement.reached.rows() {
         out(format_args!("{:<18} {count}", property.name()));
     }
-    let passed = judgement.findings.iter().all(checker::Finding::is_good);
-    match judgement.violation() {
+    let (status, verdict) = match judgement.violation() {
         Some(violation) => {
             let timeline = Timeline::new(history).evidence(&violation.events).window();
             out(format_args!("{}", timeline.max_lines(60).to_string().trim_end()));
-            VIOLATION
+            (VIOLATION, format!("violation of {}", violation.checker))
         }
-        None if passed => 0,
-        None => UNKNOWN,
-    }
+        None => match undecided(judgement) {
+            None => (0, "pass".to_owned()),
+            Some(why) => (UNKNOWN, format!("unknown: {why}")),
+        },
+    };
+    out(format_args!("{:<18} {verdict}", "verdict"));
+    status
+}
+
+/// Who keeps a history without a violation from being a pass; none if it is one.
+fn undecided(judgement: &Judgement) -> Option<String> {
+    let names = |not_run: bool| {
+        let of_kind = |f: &&Finding| matches!(f.verdict, Verdict::NotRun(_)) == not_run;
+        let bad = judgement.findings.iter().filter(|f| !f.is_good()).filter(of_kind);
+        bad.map(|finding| finding.checker).collect::<Vec<_>>().join(", ")
+    };
+    let reasons = [("not decided by", names(false)), ("nothing to judge for", names(true))];
+    let reasons = reasons.iter().filter(|(_, names)| !names.is_empty());
+    let reasons: Vec<String> = reasons.map(|(what, names)| format!("{what} {names}")).collect();
+    (!reasons.is_empty()).then(|| reasons.join("; "))
 }

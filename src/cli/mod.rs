@@ -49,6 +49,9 @@ use clap::{
 /// The request could not be understood.
 const USAGE: u8 = 2;
 
+/// What there is to say cannot be printed: a harness error.
+const NO_OUTPUT: i32 = 3;
+
 /// The exit status of a program that a broken pipe kills, as shells give it.
 const BROKEN_PIPE: i32 = 141;
 
@@ -167,7 +170,8 @@ struct ExploreArguments {
     /// Print the run hash of each seed, to compare machines and builds.
     #[arg(long)]
     hashes: bool,
-    /// Write a page of HTML for each violation into this directory.
+    /// Write a page of HTML for each violation into this directory; the index names pages that
+    /// earlier runs left there.
     #[arg(long, value_name = "DIR")]
     report: Option<std::path::PathBuf>,
     /// Explore share K of N only: the seeds whose remainder by N is K - 1.
@@ -199,7 +203,8 @@ struct ReplayArguments {
     /// Look for the smallest case that breaks the same rule, and tell that too.
     #[arg(long)]
     shrink: bool,
-    /// Write a page of HTML for each violation into this directory.
+    /// Write a page of HTML for each violation into this directory; the index names pages that
+    /// earlier runs left there.
     #[arg(long, value_name = "DIR")]
     report: Option<std::path::PathBuf>,
 }
@@ -346,13 +351,23 @@ fn usage(message: std::fmt::Arguments<'_>) -> u8 {
     USAGE
 }
 
-/// Prints a line. When the reader has gone away (`| head`) there is nobody to work for: the program
-/// ends as one that a broken pipe kills.
+/// Prints a line.
 fn out(line: std::fmt::Arguments<'_>) {
     use std::io::Write;
-    if writeln!(std::io::stdout(), "{line}").is_err() {
+    if let Err(error) = writeln!(std::io::stdout(), "{line}") {
+        unwritten(&error);
+    }
+}
+
+/// Ends the program, which cannot print. When the reader has gone away (`| head`) there is nobody
+/// to work for, and it ends as one that a broken pipe kills; anything else, such as a full disk, is
+/// told.
+fn unwritten(error: &std::io::Error) -> ! {
+    if error.kind() == std::io::ErrorKind::BrokenPipe {
         std::process::exit(BROKEN_PIPE);
     }
+    err(format_args!("error: standard output: {error}"));
+    std::process::exit(NO_OUTPUT);
 }
 
 /// Prints a line to standard error.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::report;
+use super::report::{self, Book};
 use crate::{
     explore::{Failure, Summary, replay_token},
     fault::family_of,
@@ -13,14 +13,15 @@ use crate::{
 /// So many runs get pages: who looks at more would rather have a table.
 const RUNS_MAX: usize = 20;
 
-/// Writes the pages of an exploration, and the index if there are several.
-pub(super) fn write_all(dir: &Path, summary: &Summary) -> Result<(), String> {
-    let mut rows = Vec::new();
-    let shown = summary.failures.iter().take(RUNS_MAX);
-    for failure in shown {
+/// Writes the pages of an exploration, and the index if there are several; false if something could
+/// not be written. `aside` keeps standard output for others.
+pub(super) fn write_all(dir: &Path, summary: &Summary, aside: bool) -> bool {
+    let mut book = Book::new(dir);
+    book.aside = aside;
+    for failure in summary.failures.iter().take(RUNS_MAX) {
         match failure {
-            Failure::Judged(judged) => rows.extend(write(dir, judged)?),
-            Failure::Broken { case, error } => rows.push(IndexRow {
+            Failure::Judged(judged) => add(&mut book, judged),
+            Failure::Broken { case, error } => book.rows.push(IndexRow {
                 file: None,
                 run: format!("seed {}", case.seed),
                 verdict: "harness error".to_owned(),
@@ -29,19 +30,32 @@ pub(super) fn write_all(dir: &Path, summary: &Summary) -> Result<(), String> {
             }),
         }
     }
-    let total = summary.failures_total();
-    let mut note = format!("{total} of {} runs did not pass", summary.runs);
+    let (total, runs) = (summary.failures_total(), summary.runs);
+    let mut note = match total {
+        0 => format!("nothing failed in {runs} runs"),
+        total => format!("{total} of {runs} runs did not pass"),
+    };
     if total > RUNS_MAX as u64 {
         note.push_str(&format!("; the first {RUNS_MAX} have pages"));
     }
-    report::finish(dir, &note, &rows)
+    book.finish(&note)
 }
 
-/// Writes the pages of one run and gives their rows in an index.
-pub(super) fn write(dir: &Path, judged: &Judged) -> Result<Vec<IndexRow>, String> {
+/// Writes the pages of one run; false if something could not be written.
+pub(super) fn write(dir: &Path, judged: &Judged) -> bool {
+    let mut book = Book::new(dir);
+    add(&mut book, judged);
+    let seed = judged.run.case.seed;
+    let note = match book.rows.len() {
+        0 => format!("nothing failed in the run of seed {seed}"),
+        _ => format!("the run of seed {seed} did not pass"),
+    };
+    book.finish(&note)
+}
+
+fn add(book: &mut Book<'_>, judged: &Judged) {
     let case = &judged.run.case;
     let token = replay_token(judged);
-    let mut rows = Vec::new();
     for finding in report::worth_a_page(&judged.judgement) {
         let plan = (0..).zip(&case.plan.faults);
         let notes = plan.map(|(index, fault)| {
@@ -61,10 +75,8 @@ pub(super) fn write(dir: &Path, judged: &Judged) -> Result<Vec<IndexRow>, String
             ],
         };
         let name = format!("seed-{}-{}.html", case.seed, finding.checker);
-        report::write(dir, &name, &html::page(&page))?;
-        rows.push(report::row(format!("seed {}", case.seed), name, finding));
+        book.add(format!("seed {}", case.seed), name, finding, &html::page(&page));
     }
-    Ok(rows)
 }
 
 fn facts(judged: &Judged) -> Vec<(&'static str, String)> {

@@ -5,9 +5,9 @@ use std::{fs, path::Path};
 use super::{ReplayArguments, err, failure, out, pages, report, smallest, usage};
 use crate::{
     bug,
-    case::{Case, ReplayToken},
+    case::{Case, ReplayToken, TOKEN_PREFIX, TokenError},
     corpus::{Expectation, read_case},
-    explore::run_and_judge,
+    explore::{Outcome, run_and_judge},
     history::hash::RunHash,
     judge::{Judged, RunClass},
     report::Timeline,
@@ -32,7 +32,7 @@ pub(super) fn run(arguments: &ReplayArguments) -> u8 {
         Ok(change) => change,
         Err(error) => return usage(format_args!("{error}")),
     };
-    if let Err(message) = report::prepare(arguments.report.as_ref()) {
+    if let Err(message) = report::prepare("--report", arguments.report.as_ref()) {
         return usage(format_args!("{message}"));
     }
     let judged = match run_and_judge(&wanted.case, change.as_ref()) {
@@ -45,7 +45,8 @@ pub(super) fn run(arguments: &ReplayArguments) -> u8 {
                 let run = |case: &_| run_and_judge(case, change.as_ref());
                 let shrunk =
                     arguments.shrink.then(|| smallest::of_outcome(Err(broken.clone()), &run));
-                failure::print(&Err(broken).into(), shrunk.flatten().as_ref());
+                failure::print(&Err(broken.clone()).into(), shrunk.flatten().as_ref());
+                as_expected(wanted.expect.as_ref(), &Err(broken));
                 return RunClass::HarnessError.exit_status();
             }
         },
@@ -65,24 +66,28 @@ pub(super) fn run(arguments: &ReplayArguments) -> u8 {
             None => out(format_args!("shrunk     nothing: the run passed")),
         }
     }
-    let written = arguments.report.as_ref().map(|dir| write_pages(dir, &judged));
+    let written = arguments.report.as_ref().is_none_or(|dir| pages::write(dir, &judged));
     out(format_args!("verdict    {}", judged.class().name()));
-    if let Some(expect) = wanted.expect {
-        match expect.differs(&Ok(judged.clone())) {
-            None => out(format_args!("expected   {expect}: so it is")),
-            Some(differs) => out(format_args!("differs    {differs}")),
-        }
+    let expected = as_expected(wanted.expect.as_ref(), &Ok(judged.clone()));
+    let mut class = compare(&judged, wanted.hash);
+    if !expected {
+        class = class.worse(RunClass::Violation);
     }
-    if let Some(Err(message)) = written {
-        err(format_args!("error: {message}"));
-        return RunClass::HarnessError.exit_status();
+    if !written {
+        class = class.worse(RunClass::HarnessError);
     }
-    compare(&judged, wanted.hash)
+    class.exit_status()
 }
 
 fn wanted(text: &str) -> Result<Wanted, String> {
     if !text.ends_with(".json") && !Path::new(text).exists() {
-        let token = ReplayToken::decode(text).map_err(|error| error.to_string())?;
+        let token = ReplayToken::decode(text).map_err(|error| match error {
+            TokenError::Foreign => format!(
+                "{text:?} is not a replay token, which starts with {TOKEN_PREFIX:?}, and there is \
+                 no file of that name with a case in it"
+            ),
+            error => error.to_string(),
+        })?;
         let hash = Some((token.run_hash, token.crate_version));
         return Ok(Wanted { case: token.case, hash, expect: None });
     }
@@ -91,32 +96,37 @@ fn wanted(text: &str) -> Result<Wanted, String> {
     Ok(Wanted { case, hash: None, expect })
 }
 
-/// Holds the run hash against that of the token, and gives the exit status.
-fn compare(judged: &Judged, known: Option<(RunHash, String)>) -> u8 {
+/// Whether the run gave the verdict that is expected of it, if any is, and says so.
+fn as_expected(expect: Option<&Expectation>, outcome: &Outcome) -> bool {
+    let Some(expect) = expect else { return true };
+    let differs = expect.differs(outcome);
+    match &differs {
+        None => out(format_args!("expected   {expect}: so it is")),
+        Some(differs) => out(format_args!("differs    {differs}")),
+    }
+    differs.is_none()
+}
+
+/// Holds the run hash against that of the token, and gives the class.
+fn compare(judged: &Judged, known: Option<(RunHash, String)>) -> RunClass {
     let (hash, class) = (judged.run.hash, judged.class());
     let Some((known, version)) = known else {
         out(format_args!("run hash   {hash}"));
-        return class.exit_status();
+        return class;
     };
     if hash == known {
         out(format_args!("run hash   {hash}: the same run"));
-        return class.exit_status();
+        return class;
     }
     out(format_args!("run hash   {hash}, the token has {known}"));
     let own = env!("CARGO_PKG_VERSION");
     if version == own {
         err(format_args!("error: not deterministic: version {own} gave this case another run"));
-        return RunClass::HarnessError.exit_status();
+        return RunClass::HarnessError;
     }
     out(format_args!(
         "           the token is from version {version:?}, this is {own}: another run is to be \
          expected"
     ));
-    class.exit_status()
-}
-
-fn write_pages(dir: &Path, judged: &Judged) -> Result<(), String> {
-    let rows = pages::write(dir, judged)?;
-    let note = format!("{} findings of seed {}", rows.len(), judged.run.case.seed);
-    report::finish(dir, &note, &rows)
+    class
 }

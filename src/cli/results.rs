@@ -1,7 +1,8 @@
 //! `leasehold merge --results`: the shares of an exploration, joined.
 //!
 //! The printout is that of `explore` without wall time. The first failure is run again for its
-//! timeline: the same version gives the same run.
+//! timeline: the same version gives the same run. Seeds that nobody ran are named, and then there
+//! is no pass.
 
 use std::path::PathBuf;
 
@@ -32,8 +33,8 @@ pub(super) fn join(files: &[PathBuf]) -> u8 {
             failure::print(&failure, shrunk.as_ref());
         }
     }
-    explore::print_verdict(summary);
-    summary.class().exit_status()
+    explore::print_verdict(summary, &joined.missing());
+    joined.class().exit_status()
 }
 
 fn joined(files: &[PathBuf]) -> Result<Results, String> {

@@ -39,13 +39,10 @@ pub(super) fn of_symptom(
     shrink(outcome, symptom, run, &limits)
 }
 
-/// Writes the first failure of each kind into a folder; without `smallest` as it is.
-pub(super) fn save(
-    dir: &Path,
-    summary: &Summary,
-    smallest: Option<&ExploreOptions>,
-) -> Result<(), String> {
-    fs::create_dir_all(dir).map_err(|error| format!("--save {}: {error}", dir.display()))?;
+/// Writes the first failure of each kind into a folder; without `smallest` as it is. False if one
+/// could not be written, which is told; the others are.
+pub(super) fn save(dir: &Path, summary: &Summary, smallest: Option<&ExploreOptions>) -> bool {
+    let mut all_written = true;
     let mut saved: Vec<Symptom> = Vec::new();
     for failure in &summary.failures {
         for symptom in symptoms(failure) {
@@ -57,11 +54,17 @@ pub(super) fn save(
                 smallest.map(|options| of_symptom(outcome, &symptom, &|case| options.run(case)));
             let case = small.as_ref().map_or(failure.case(), Shrunk::case);
             let entry = Entry::of(case, symptom.class(), symptom.broken().cloned());
-            err(format_args!("{}", written(dir, &entry)?));
+            match written(dir, &entry) {
+                Ok(told) => err(format_args!("{told}")),
+                Err(error) => {
+                    err(format_args!("error: {error}"));
+                    all_written = false;
+                }
+            }
             saved.push(symptom);
         }
     }
-    Ok(())
+    all_written
 }
 
 /// Each rule that it broke, or else what it shows.

@@ -3,10 +3,14 @@
 //! A line a run that did not pass, then one line with the sum; each line carries the version. The
 //! shares of a range joined give the very text that one exploration of the range gives.
 
+mod sound;
+mod span;
+
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use self::span::{Span, missing, united};
 use super::{Failed, Shard, Summary};
 use crate::judge::RunClass;
 
@@ -24,40 +28,6 @@ struct Line {
     summary: Option<Total>,
 }
 
-/// The runs of one share, from its first seed on.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Span {
-    start: u64,
-    end: u64,
-    shard: Shard,
-    runs: u64,
-}
-
-impl Span {
-    fn seeds(&self) -> Range<u64> {
-        self.start..self.end
-    }
-
-    /// Whether it ended at its end, and not early.
-    fn is_whole(&self) -> bool {
-        self.runs == self.shard.len(&self.seeds())
-    }
-}
-
-impl std::fmt::Display for Span {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}..{}", self.start, self.end)?;
-        if self.shard != Shard::WHOLE {
-            write!(f, " shard {}", self.shard)?;
-        }
-        if !self.is_whole() {
-            let all = self.shard.len(&self.seeds());
-            write!(f, " (the first {} of {all})", self.runs)?;
-        }
-        Ok(())
-    }
-}
-
 /// What the line of the sum says.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Total {
@@ -66,6 +36,14 @@ struct Total {
     class: RunClass,
     not_reached: Vec<String>,
     sum: Summary,
+}
+
+impl Total {
+    /// The class that follows from the rest. A share is whole in itself; what ended early is not.
+    fn settled_class(&self) -> RunClass {
+        let whole = self.spans.iter().all(Span::is_whole);
+        self.sum.class().worse(if whole { RunClass::Pass } else { RunClass::Unknown })
+    }
 }
 
 /// The results of an exploration, or of many that were joined.
@@ -96,6 +74,22 @@ pub enum ResultsError {
         line: usize,
         /// The version in the line.
         found: u32,
+    },
+    /// Its parts contradict each other: it is not as it was printed.
+    #[error("field {field:?}: {message}; results must be as `explore --json` printed them")]
+    Contradiction {
+        /// Which field.
+        field: String,
+        /// What it says, and what contradicts it.
+        message: String,
+    },
+    /// The same, in one of several.
+    #[error("{name}: {error}")]
+    In {
+        /// Where it is from.
+        name: String,
+        /// What is wrong with it.
+        error: Box<ResultsError>,
     },
     /// The exploration was cut off.
     #[error("no line with the sum at the end: the exploration was cut off; run it again")]
@@ -141,6 +135,10 @@ pub fn failed_line(failed: &Failed) -> String {
     })
 }
 
+fn failed_of_class(failed: &[Failed], class: RunClass) -> impl Iterator<Item = &Failed> {
+    failed.iter().filter(move |failed| failed.class == class)
+}
+
 fn line(line: &Line) -> String {
     serde_json::to_string(line).expect("results have no unserialisable part")
 }
@@ -174,6 +172,18 @@ impl Results {
         worst.or(self.failed.first())
     }
 
+    /// What is missing to make whole ranges of the seeds, in words: shares that nobody gave, and
+    /// explorations that ended early.
+    pub fn missing(&self) -> Vec<String> {
+        missing(&self.total.spans)
+    }
+
+    /// The class of all of it: that of the sum, and no pass as long as something is missing.
+    pub fn class(&self) -> RunClass {
+        let all = if self.missing().is_empty() { RunClass::Pass } else { RunClass::Unknown };
+        self.total.class.worse(all)
+    }
+
     /// Which seeds they are of, in words.
     pub fn seeds(&self) -> String {
         self.total.spans.iter().map(Span::to_string).collect::<Vec<_>>().join(", ")
@@ -194,7 +204,7 @@ impl Results {
     /// Reads what [`Results::encode`] wrote.
     ///
     /// # Errors
-    /// If it is something else, of another version, or cut off.
+    /// If it is something else, of another version, cut off, or contradicts itself.
     pub fn decode(text: &str) -> Result<Results, ResultsError> {
         let mut failed = Vec::new();
         let mut total = None;
@@ -218,6 +228,10 @@ impl Results {
             total = line.summary;
         }
         let total = total.ok_or(ResultsError::NoSummary)?;
+        // Another version may mean something else by it; joining refuses it.
+        if total.crate_version == env!("CARGO_PKG_VERSION") {
+            sound::check(&total, &failed)?;
+        }
         Ok(Results { total, failed })
     }
 
@@ -236,8 +250,7 @@ impl Results {
             }
             for span in &part.total.spans {
                 for (other, known) in &spans {
-                    let common = span.shard.common(&span.seeds(), known.shard, &known.seeds());
-                    if let Some(seed) = common {
+                    if let Some(seed) = span.common(known) {
                         return Err(ResultsError::Twice { name, other: other.clone(), seed });
                     }
                 }
@@ -250,6 +263,8 @@ impl Results {
                         return Err(ResultsError::Other { name, field, first: first.clone() });
                     }
                     sum.total.sum.absorb(&part.total.sum);
+                    sound::counts(&sum.total.sum)
+                        .map_err(|error| ResultsError::In { name, error: Box::new(error) })?;
                     sum.total.spans.extend(part.total.spans);
                     sum.failed.extend(part.failed);
                 }
@@ -265,7 +280,7 @@ impl Results {
     fn settle(&mut self) {
         self.failed.sort_by_key(|failed| failed.seed);
         self.total.spans = united(std::mem::take(&mut self.total.spans));
-        self.total.class = self.total.sum.class();
+        self.total.class = self.total.settled_class();
         let missing = self.total.sum.not_reached();
         self.total.not_reached = missing.iter().map(|p| p.name().to_owned()).collect();
     }
@@ -284,37 +299,6 @@ fn differs(a: &Summary, b: &Summary) -> Option<&'static str> {
         ("whether there are faults", a.has_faults == b.has_faults),
     ];
     fields.into_iter().find(|(_, equal)| !equal).map(|(name, _)| name)
-}
-
-/// All shares of a range make the range, and ranges one after the other make one.
-fn united(mut spans: Vec<Span>) -> Vec<Span> {
-    spans.sort();
-    let mut ranges: Vec<Span> = Vec::new();
-    while let Some(span) = spans.first().cloned() {
-        let (seeds, count) = (span.seeds(), span.shard.count());
-        let same = |s: &Span| s.seeds() == seeds && s.shard.count() == count && s.is_whole();
-        let shares: Vec<Span> = spans.iter().filter(|s| same(s)).cloned().collect();
-        if shares.len() as u64 == count {
-            spans.retain(|s| !shares.contains(s));
-            let runs = shares.iter().map(|s| s.runs).sum();
-            ranges.push(Span { shard: Shard::WHOLE, runs, ..span });
-        } else {
-            ranges.push(spans.remove(0));
-        }
-    }
-    ranges.sort();
-    let mut united: Vec<Span> = Vec::new();
-    for span in ranges {
-        let plain = |s: &Span| s.shard == Shard::WHOLE && s.is_whole();
-        match united.last_mut() {
-            Some(last) if last.end == span.start && plain(last) && plain(&span) => {
-                last.end = span.end;
-                last.runs += span.runs;
-            }
-            _ => united.push(span),
-        }
-    }
-    united
 }
 
 #[cfg(test)]

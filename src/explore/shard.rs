@@ -69,6 +69,11 @@ impl Shard {
         self.seeds(&both).take(steps).find(shared)
     }
 
+    /// All shares of so many.
+    pub(super) fn all(count: u64) -> impl Iterator<Item = Shard> {
+        (1..=count).map(move |number| Shard { number, count })
+    }
+
     /// How many shares there are.
     pub(super) fn count(self) -> u64 {
         self.count

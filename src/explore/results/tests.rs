@@ -86,3 +86,90 @@ fn broken_texts_are_told_apart() {
         assert!(matches!(error, Some(ResultsError::Foreign { .. })), "{foreign}: {error:?}");
     }
 }
+
+/// Shares that nobody gave are named, and without them there is no pass; what is covered by shares
+/// of another split is not missing. What ended early is no pass either.
+#[test]
+fn what_is_missing_is_named() {
+    let one = explored("monotonic", 0..4, "1/2");
+    assert_eq!((one.total.class, one.class()), (RunClass::Pass, RunClass::Unknown));
+    assert_eq!(joined(&[&one]).expect("one").missing(), ["seeds 0..4 shard 2/2"]);
+    let (low, high) = (explored("monotonic", 0..2, "2/2"), explored("monotonic", 2..4, "2/2"));
+    let all = joined(&[&one, &low, &high]).expect("one exploration");
+    let ranges = ["seeds 0..2 shard 1/2", "seeds 2..4 shard 1/2"];
+    assert!(all.missing().iter().all(|missing| !ranges.contains(&missing.as_str())));
+    assert_eq!((all.missing(), all.class()), (Vec::new(), RunClass::Pass));
+
+    let mut early = one.total.clone();
+    (early.spans[0].runs, early.sum.runs) = (1, 1);
+    let early = Results::new(early.sum, Vec::new(), &(0..4), "1/2".parse().expect("a shard"));
+    assert_eq!(early.total.class, RunClass::Unknown);
+    let said = early.missing();
+    assert!(said[0].starts_with("seeds 0..4 shard 1/2 (the first 1 of 2): it"), "{said:?}");
+    let other = explored("monotonic", 0..4, "2/2");
+    assert_eq!(joined(&[&early, &other]).expect("one").class(), RunClass::Unknown);
+    let bad = explored("unfenced", 0..6, "1/2");
+    assert_eq!(bad.class(), RunClass::Violation, "it stays the worst");
+    assert_eq!(missing(&of_many(40))[0].split(' ').next_back(), Some("more"));
+}
+
+fn of_many(count: u64) -> Vec<Span> {
+    let shard = format!("1/{count}").parse().expect("a shard");
+    vec![Span { start: 0, end: 100, shard, runs: 3 }]
+}
+
+/// Numbers that an exploration cannot have printed are refused, with their field: none of them
+/// overflows, and none hides a failure.
+#[test]
+fn what_contradicts_itself_is_refused() {
+    let text = explored("unfenced", 0..6, "1/1").encode();
+    assert!(Results::decode(&text).is_ok());
+    let changes: [(&str, &str, &str); 14] = [
+        (
+            "\"simulated\":",
+            "\"simulated\":{\"secs\":18446744073709551615,\"nanos\":0},\"was\":",
+            "sum.simulated.secs\": 184467",
+        ),
+        ("\"runs\":6,\"simulated", "\"runs\":18446744073709551615,\"simulated", "sum.runs\": 184"),
+        ("\"runs\":6,\"simulated", "\"runs\":7,\"simulated", "sum.runs\": 7, but the spans have 6"),
+        ("\"start\":0,\"end\":6", "\"start\":200,\"end\":0", "spans[0].end\": 0, expected more"),
+        ("\"end\":6", "\"end\":5", "spans[0].runs\": 6, but there are only 5"),
+        ("\"spans\":[", "\"spans\":[],\"old\":[", "spans\": it is empty"),
+        ("\"violations\":", "\"violations\":0,\"was\":", "sum.violations\": 0, but there are"),
+        ("\"unknown\":0", "\"unknown\":1", "sum.unknown\": 1, but there are 0 lines"),
+        ("\"caught\":{", "\"caught\":{},\"was\":{", "sum.caught\": who caught the violation"),
+        ("\"caught\":{", "\"caught\":{\"x\":[1,5000],", "sum.caught.x\": first seed 5000"),
+        ("\"class\":\"violation\",\"not", "\"class\":\"pass\",\"not", "summary.class\": pass, but"),
+        ("\"profile\":\"all\"", "\"profile\":\"most\"", "sum.options\": unknown profile"),
+        ("\"has_faults\":true", "\"has_faults\":false", "sum.has_faults\": false is not so"),
+        ("\"reached_runs\":{", "\"reached_runs\":{},\"was\":{", "sum.reached_runs\": \"overlap"),
+    ];
+    for (from, to, expected) in changes {
+        assert!(text.contains(from), "{from} is not in {text}");
+        let error = Results::decode(&text.replace(from, to)).err();
+        let error = error.map(|error| error.to_string()).unwrap_or_default();
+        assert!(error.contains(expected), "{to}: {error}");
+    }
+    // A passing one into which a stale write was written.
+    let pass = explored("monotonic", 0..3, "1/1").encode();
+    let stale = pass.replace("\"stale_accepted\":0", "\"stale_accepted\":5");
+    let error = Results::decode(&stale).err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(error.contains("classes.stale_accepted\": 5, but no run"), "{error}");
+    // A failure whose line was taken out, and one that is there twice.
+    let (first, rest) = text.split_once('\n').expect("lines");
+    for changed in [rest.to_owned(), format!("{first}\n{text}")] {
+        let error = Results::decode(&changed).err();
+        assert!(matches!(error, Some(ResultsError::Contradiction { .. })), "{error:?}");
+    }
+}
+
+/// The greatest counts that are read can be joined: the sum is refused instead of overflowing.
+#[test]
+fn a_sum_does_not_overflow() {
+    let (mut a, mut b) = (explored("monotonic", 0..2, "1/2"), explored("monotonic", 0..2, "2/2"));
+    (a.total.sum.events, b.total.sum.events) = (1 << 48, 1 << 48);
+    let (a, b) = (Results::decode(&a.encode()), Results::decode(&b.encode()));
+    let error = joined(&[&a.expect("just fits"), &b.expect("just fits")]).err();
+    let error = error.map(|error| error.to_string()).unwrap_or_default();
+    assert!(error.starts_with("part 2: field \"summary.sum.events\": 562949953421312"), "{error}");
+}

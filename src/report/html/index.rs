@@ -19,16 +19,39 @@ pub struct IndexRow {
     pub message: String,
 }
 
-/// The index of several pages. `note` says what it is about, and what it leaves out.
-pub fn index(note: &str, rows: &[IndexRow]) -> String {
+/// The index of several pages. `note` says what it is about, and what it leaves out; `older` are
+/// the files next to it that hold pages of earlier runs.
+pub fn index(note: &str, rows: &[IndexRow], older: &[String]) -> String {
+    let (look, found) = match rows.len() {
+        0 => ("pass", "no finding".to_owned()),
+        1 => ("violation", "1 finding".to_owned()),
+        n => ("violation", format!("{n} findings")),
+    };
     let mut body = format!(
-        "<header class=\"top\"><p class=\"badges\"><span class=\"badge violation\">{} not passed\
-         </span></p>\n<h1>{}</h1></header>\n<main><table class=\"index\"><thead><tr>\
-         <th scope=\"col\">run</th><th scope=\"col\">verdict</th><th scope=\"col\">rule</th>\
-         <th scope=\"col\">what happened</th></tr></thead><tbody>\n",
-        rows.len(),
+        "<header class=\"top\"><p class=\"badges\"><span class=\"badge {look}\">{found}\
+         </span></p>\n<h1>{}</h1></header>\n<main>\n",
         escape::text(note)
     );
+    if !rows.is_empty() {
+        body.push_str(&table(rows));
+    }
+    if !older.is_empty() {
+        body.push_str("<p>Pages of earlier runs, not of this one:</p>\n<ul class=\"older\">\n");
+        for file in older {
+            let (link, shown) = (escape::whole(file), escape::text(file));
+            let _ = writeln!(body, "<li><a href=\"{link}\">{shown}</a></li>");
+        }
+        body.push_str("</ul>\n");
+    }
+    body.push_str("</main>\n");
+    document("Leasehold: what did not pass", STYLE, &body, "")
+}
+
+fn table(rows: &[IndexRow]) -> String {
+    let mut body = "<table class=\"index\"><thead><tr><th scope=\"col\">run</th>\
+                    <th scope=\"col\">verdict</th><th scope=\"col\">rule</th>\
+                    <th scope=\"col\">what happened</th></tr></thead><tbody>\n"
+        .to_owned();
     for row in rows {
         let run = match &row.file {
             Some(file) => {
@@ -44,6 +67,6 @@ pub fn index(note: &str, rows: &[IndexRow]) -> String {
             escape::text(&row.message)
         );
     }
-    body.push_str("</tbody></table></main>\n");
-    document("Leasehold: what did not pass", STYLE, &body, "")
+    body.push_str("</tbody></table>\n");
+    body
 }
