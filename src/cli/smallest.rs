@@ -12,6 +12,7 @@ use crate::{
     corpus::Entry,
     explore::{ExploreOptions, Failure, Outcome, Summary},
     shrink::{Limits, Shrunk, Symptom, shrink},
+    system::OwnParts,
 };
 
 /// Shrinking one failure takes no longer, in wall time.
@@ -56,7 +57,7 @@ pub(super) fn save(
             let small =
                 smallest.map(|options| of_symptom(outcome, &symptom, &|case| options.run(case)));
             let case = small.as_ref().map_or(failure.case(), Shrunk::case);
-            let entry = Entry::of(case, symptom.class(), symptom.broken().cloned());
+            let entry = Entry::of(case, symptom.class(), symptom.broken().cloned(), OwnParts::NONE);
             err(format_args!("{}", written(dir, &entry)?));
             saved.push(symptom);
         }
