@@ -4,7 +4,7 @@ use leasehold::testing::Check;
 
 #[path = "../examples/own_lock.rs"]
 #[allow(dead_code)]
-mod example;
+pub(super) mod example;
 
 /// The lock of the example is caught, and the example says so with its exit status.
 #[test]

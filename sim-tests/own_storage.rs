@@ -16,7 +16,7 @@ fn the_example_catches_its_storage() {
 
 /// One mark for all keys, raised by reads too: right.
 #[derive(Default)]
-struct OneMark {
+pub(super) struct OneMark {
     mark: i64,
     values: BTreeMap<String, String>,
 }

@@ -173,9 +173,9 @@ fn what_cannot_be_saved_leaves_the_verdict() {
 #[test]
 fn a_replay_that_differs_is_no_success() {
     let corpus = fs::read_to_string("sim-tests/corpus/late-write-refused.json").expect("a case");
-    let (_, expect) = leasehold::corpus::read_case(&corpus).expect("a case");
-    let expect = expect.expect("a verdict");
-    assert_eq!(expect.class.exit_status(), 0, "the case is one that passes");
+    let (_, entry) = leasehold::corpus::read_case(&corpus).expect("a case");
+    let entry = entry.expect("a verdict");
+    assert_eq!(entry.expect.class.exit_status(), 0, "the case is one that passes");
     let path = file("late-write-let-in.json");
     let kept = leasehold(&["replay", "sim-tests/corpus/late-write-refused.json"]);
     assert_eq!(kept.status.code(), Some(0), "{}", text(&kept.stdout));

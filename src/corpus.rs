@@ -13,13 +13,16 @@ use crate::{
     checker::Property,
     explore::Outcome,
     judge::{BrokenRule, RunClass},
+    scenario,
+    system::OwnParts,
 };
 
 /// The version of the format.
 pub const CORPUS_VERSION: u64 = 1;
 
 const VERSION_FIELD: &str = "corpus_version";
-const FIELDS: [&str; 5] = [VERSION_FIELD, "name", "shows", "case", "expect"];
+const OWN_FIELD: &str = "own";
+const FIELDS: [&str; 6] = [VERSION_FIELD, "name", "shows", OWN_FIELD, "case", "expect"];
 
 /// A case of the corpus.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,9 +31,12 @@ pub struct Entry {
     pub name: String,
     /// What it shows, in a sentence.
     pub shows: String,
+    /// The parts of the caller's own on which it was found: without them it shows nothing.
+    pub own: OwnParts,
     /// The case.
     pub case: Case,
-    /// The verdict that it must give.
+    /// The verdict that it must give. With own parts it is the one that they gave when it was
+    /// saved: once they are mended, it must pass.
     pub expect: Expectation,
 }
 
@@ -96,24 +102,42 @@ impl std::fmt::Display for Expectation {
 }
 
 impl Entry {
-    /// The entry of a case that gave this class and broke this rule, named after it.
-    pub fn of(case: &Case, class: RunClass, broken: Option<BrokenRule>) -> Entry {
+    /// The entry of a case that gave this class and broke this rule on these parts, named after
+    /// what it shows, on what, and where.
+    pub fn of(case: &Case, class: RunClass, broken: Option<BrokenRule>, own: OwnParts) -> Entry {
         let options = &case.options;
         let expect = Expectation { class, broken, reached: Vec::new() };
         let what = match &expect.broken {
             Some(BrokenRule { checker, rule }) => format!("{checker}-{rule}"),
             None => expect.class.name().replace(' ', "-"),
         };
-        let parts = [&what, &options.guard, &options.token, &options.bug];
-        let parts: Vec<&str> = parts.into_iter().map(String::as_str).collect();
+        // What everybody has needs no word, and neither has what an own part takes the place of.
+        let usual = scenario::CATALOG[0].name;
+        let parts = [
+            what.as_str(),
+            if case.scenario == usual { "" } else { &case.scenario },
+            if own.storage { "own-storage" } else { &options.guard },
+            if own.lock { "own-lock" } else { &options.token },
+            &options.bug,
+        ];
         let name = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-");
-        Entry { name, shows: case.sentence(), case: case.clone(), expect }
+        Entry { name, shows: case.sentence(), own, case: case.clone(), expect }
+    }
+
+    /// The same, called otherwise.
+    pub fn called(mut self, name: String) -> Entry {
+        self.name = name;
+        self
     }
 
     /// The entry as JSON text that [`Entry::from_json`] reads.
     pub fn to_json(&self) -> String {
+        let own = match self.own.any() {
+            true => format!("\"{OWN_FIELD}\": {},\n", line(&self.own.names())),
+            false => String::new(),
+        };
         format!(
-            "{{\n\"{VERSION_FIELD}\": {CORPUS_VERSION},\n\"name\": {},\n\"shows\": {},\n\
+            "{{\n\"{VERSION_FIELD}\": {CORPUS_VERSION},\n\"name\": {},\n\"shows\": {},\n{own}\
              \"expect\": {},\n\"case\": {}\n}}\n",
             line(&self.name),
             line(&self.shows),
@@ -150,24 +174,36 @@ impl Entry {
             let message = "a violation, and only that, has a checker and a rule";
             return Err(field("expect", message).into());
         }
+        if let Some(broken) = &expect.broken {
+            let known = scenario::find_checker(&broken.checker);
+            known.map_err(|error| field("expect.checker", &error.to_string()))?;
+        }
+        let own: Vec<String> = match object.get(OWN_FIELD) {
+            Some(_) => parse_field(object, "", OWN_FIELD)?,
+            None => Vec::new(),
+        };
+        let own = OwnParts::named(&own).ok_or_else(|| {
+            field(OWN_FIELD, &format!("{own:?}, expected \"storage\", \"lock\", or both, once"))
+        })?;
         Ok(Entry {
             name: parse_field(object, "", "name")?,
             shows: parse_field(object, "", "shows")?,
+            own,
             case: Case::from_value(case, "case")?,
             expect,
         })
     }
 }
 
-/// Reads a case from JSON text: a bare one, or one of a corpus with what is expected of it.
+/// Reads a case from JSON text: a bare one, or one of a corpus with all that is said of it.
 ///
 /// # Errors
 /// If it is neither; what is wrong is named with its field.
-pub fn read_case(text: &str) -> Result<(Case, Option<Expectation>), CorpusError> {
+pub fn read_case(text: &str) -> Result<(Case, Option<Entry>), CorpusError> {
     let value = parse_json(text)?;
     if value.get(VERSION_FIELD).is_some() {
         let entry = Entry::from_value(&value)?;
-        return Ok((entry.case, Some(entry.expect)));
+        return Ok((entry.case.clone(), Some(entry)));
     }
     Ok((Case::from_value(&value, "")?, None))
 }
@@ -187,6 +223,7 @@ mod tests {
         Entry {
             name: "late".into(),
             shows: "a late write".into(),
+            own: OwnParts::NONE,
             case,
             expect: Expectation {
                 class: RunClass::Violation,
@@ -202,10 +239,33 @@ mod tests {
         let mut entry = entry();
         assert_eq!(Entry::from_json(&entry.to_json()), Ok(entry.clone()));
         let read = read_case(&entry.to_json());
-        assert_eq!(read, Ok((entry.case.clone(), Some(entry.expect.clone()))));
+        assert_eq!(read, Ok((entry.case.clone(), Some(entry.clone()))));
         assert_eq!(read_case(&entry.case.to_json()), Ok((entry.case.clone(), None)));
         entry.expect = Expectation { class: RunClass::Pass, broken: None, reached: Vec::new() };
         assert_eq!(Entry::from_json(&entry.to_json()), Ok(entry.clone()));
+        for (storage, lock) in [(true, false), (false, true), (true, true)] {
+            entry.own = OwnParts { storage, lock };
+            assert_eq!(Entry::from_json(&entry.to_json()), Ok(entry.clone()));
+        }
+    }
+
+    /// Cases that differ in scenario, scheme or own parts have names that differ.
+    #[test]
+    fn names_carry_what_differs() {
+        let entry = entry();
+        let name = |scenario: &str, own: OwnParts| {
+            let case = Case { scenario: scenario.into(), ..entry.case.clone() };
+            Entry::of(&case, RunClass::Violation, entry.expect.broken.clone(), own).name
+        };
+        let none = OwnParts::NONE;
+        let usual = "no-stale-write-stale-accepted-monotonic-revision";
+        assert_eq!(name("fenced-lock", none), usual);
+        let calm = "no-stale-write-stale-accepted-calm-monotonic-revision";
+        assert_eq!(name("calm", none), calm);
+        let own = name("fenced-lock", OwnParts { storage: true, ..none });
+        assert_eq!(own, "no-stale-write-stale-accepted-own-storage-revision");
+        let own = name("fenced-lock", OwnParts { lock: true, ..none });
+        assert_eq!(own, "no-stale-write-stale-accepted-monotonic-own-lock");
     }
 
     /// Whatever is wrong is named with its field.
@@ -218,6 +278,13 @@ mod tests {
             ("\"class\"", "\"klass\"", "field \"expect\": missing field `class`"),
             ("\"violation\"", "\"pass\"", "field \"expect\": a violation, and only that"),
             ("\"rule\"", "\"rul\"", "field \"expect"),
+            (
+                "stale-write",
+                "stale-wrote",
+                "field \"expect.checker\": unknown checker \"no-stale-wr",
+            ),
+            ("\"expect\"", "\"own\": [\"disk\"],\n\"expect\"", "field \"own\": [\"disk\"], exp"),
+            ("\"expect\"", "\"own\": \"lock\",\n\"expect\"", "field \"own\": invalid type"),
             ("\"overlap\"", "\"overlop\"", "field \"expect\": unknown variant `overlop`"),
             ("\"seed\": 3", "\"seed\": true", "field \"case.seed\""),
             ("\"length_ms\"", "\"length\"", "field \"case.plan.faults[0].length\""),

@@ -101,25 +101,23 @@ impl ExploreOptions {
 
     /// Runs a case on what the exploration runs on, and judges it.
     pub fn run(&self, case: &Case) -> Outcome {
-        let judged = run_and_judge(case, self.change.as_ref())?;
-        let fails = |why: String| {
-            let error = RunError::Harness(HarnessError::Failed(why));
-            Err(Box::new((case.clone(), error)))
-        };
+        self.demands.hold(case, &|case| run_and_judge(case, self.change.as_ref()))
+    }
+}
+
+impl Demands {
+    /// Runs a case by this function, and holds its run against what is asked of it.
+    pub fn hold(&self, case: &Case, run: &dyn Fn(&Case) -> Outcome) -> Outcome {
+        let judged = run(case)?;
+        let fails = |error| Err(Box::new((case.clone(), RunError::Harness(error))));
         let simulated = judged.run.simulated;
-        if let Some(limit) = self.demands.time_limit.filter(|limit| simulated > *limit) {
-            let (simulated, limit) = (simulated.as_secs_f64(), limit.as_secs_f64());
-            return fails(format!(
-                "time limit: the run took {simulated:.3} simulated seconds of {limit:.3}"
-            ));
+        if let Some(limit) = self.time_limit.filter(|limit| simulated > *limit) {
+            return fails(HarnessError::TooLong { simulated, limit });
         }
-        if self.demands.twice {
-            let again = run_and_judge(case, self.change.as_ref())?;
-            let (first, second) = (judged.run.hash, again.run.hash);
+        if self.twice {
+            let (first, second) = (judged.run.hash, run(case)?.run.hash);
             if first != second {
-                return fails(format!(
-                    "not deterministic: run hash {first}, and {second} when run again"
-                ));
+                return fails(HarnessError::NotDeterministic { first, second });
             }
         }
         Ok(judged)
@@ -180,10 +178,11 @@ pub fn explore(
                 if done.load(Ordering::Relaxed) {
                     continue;
                 }
+                let stuck = is_stuck(&outcome);
                 summary.add(outcome);
                 progress(&summary);
                 let failed = options.fail_fast && !summary.failures.is_empty();
-                if failed || summary.harness_errors >= HARNESS_ERRORS_MAX {
+                if failed || stuck || summary.harness_errors >= HARNESS_ERRORS_MAX {
                     done.store(true, Ordering::Relaxed);
                 }
             }
@@ -191,4 +190,10 @@ pub fn explore(
     });
     summary.interrupted = stop.load(Ordering::Relaxed);
     Ok(summary)
+}
+
+/// Such a run leaves a thread that spins, and the next would leave another.
+fn is_stuck(outcome: &Outcome) -> bool {
+    let error = outcome.as_ref().err().map(|broken| &broken.1);
+    matches!(error, Some(RunError::Harness(HarnessError::Stuck { .. })))
 }

@@ -8,7 +8,7 @@ use crate::{
     checker::{self, Finding, Judgement, Verdict},
     fault::family_of,
     history::{EventKind, FaultAction, History},
-    plan::Plan,
+    plan::{Fault, Plan, is_own_point},
     runner::Run,
     scenario,
 };
@@ -142,6 +142,18 @@ impl Judged {
     /// The finding that decides: a violation before anything else; none if all passed.
     pub fn worst(&self) -> Option<&Finding> {
         self.judgement.worst()
+    }
+
+    /// The faults at points of the caller's own that were not passed so often, if at all: such a
+    /// name is in no list, and may be misspelt.
+    pub fn own_points_not_passed(&self) -> Vec<&Fault> {
+        let skipped = self.run.history.events.iter().filter_map(|event| match &event.kind {
+            EventKind::Fault { index, action: FaultAction::Skipped(_) } => {
+                self.run.case.plan.faults.get(*index as usize)
+            }
+            _ => None,
+        });
+        skipped.filter(|fault| fault.kind.point().is_some_and(is_own_point)).collect()
     }
 
     /// The faults of the plan as sentences, by their index.

@@ -45,6 +45,7 @@
 //! 4. [`concurrency`] and [`storage`] do not know that they are simulated.
 //! 5. `workload` injects no faults, [`fault`] issues no operations; they meet in [`runner`].
 //! 6. Only `cli` and [`testing`] read the environment and the wall clock, write files and print.
+//!    (Runs are made in one place; it gives up one that does not end, whatever the machine.)
 //! 7. State machines are synchronous and take the time as an argument.
 //! 8. All traffic goes through [`net`], all waiting through [`time`].
 //! 9. Nothing process-global is read in a run; every iterated collection is ordered; every

@@ -5,6 +5,7 @@ use std::{fmt, str::FromStr, time::Duration};
 pub use crate::case::{CLIENTS_MAX, READERS_MAX, TTL_S_MAX};
 use crate::{
     case::{Case, CaseOptions},
+    checker::{self, Checker},
     fault::{
         PlanShape, SWARM_OFF_PERMILLE, draw_plan,
         profile::{self, PROFILES, Profile},
@@ -141,6 +142,30 @@ pub enum ChoiceError {
         /// Its name.
         name: &'static str,
     },
+    /// Faults are asked for, and there are to be none.
+    #[error(
+        "profile {profile:?} has faults, and scenario {scenario:?} has none: use another scenario, \
+         or profile \"calm\" (or \"all\", the default, which is the same there)"
+    )]
+    CalmScenario {
+        /// The scenario.
+        scenario: &'static str,
+        /// The profile.
+        profile: &'static str,
+    },
+    /// So many faults are asked for, and there are to be none.
+    #[error(
+        "at least {least} faults are asked for, and {what} {name:?} has none: use another {what}, \
+         or ask for none"
+    )]
+    CalmFaults {
+        /// The fewest faults.
+        least: usize,
+        /// The scenario, or the profile.
+        what: &'static str,
+        /// Its name.
+        name: &'static str,
+    },
     /// The case is one of a known bug, and is run without it.
     #[error("the case has the known bug {name:?} built in: run it as `bugs` and `replay` do")]
     KnownBug {
@@ -187,6 +212,17 @@ pub fn find_profile(name: &str) -> Result<&'static Profile, ChoiceError> {
     profile::find(name).ok_or_else(|| unknown("profile", name, known))
 }
 
+/// The guard of this name.
+pub(crate) fn find_guard(name: &str) -> Result<GuardKind, ChoiceError> {
+    name.parse().map_err(|_| unknown("guard", name, ["unfenced", "equal", "monotonic"]))
+}
+
+/// The checker of this name.
+pub fn find_checker(name: &str) -> Result<&'static dyn Checker, ChoiceError> {
+    let known = checker::all().iter().map(|checker| checker.name());
+    checker::by_name(name).ok_or_else(|| unknown("checker", name, known))
+}
+
 /// Whether a case is of the control arm: by its scenario, or by its profile.
 pub fn is_control(case: &Case) -> bool {
     find(&case.scenario).is_ok_and(|scenario| scenario.control)
@@ -205,10 +241,7 @@ pub(crate) struct Resolved {
 pub(crate) fn resolve(case: &Case) -> Result<Resolved, ChoiceError> {
     let scenario = find(&case.scenario)?;
     let Case { options, .. } = case;
-    let guard = options
-        .guard
-        .parse()
-        .map_err(|_| unknown("guard", &options.guard, ["unfenced", "equal", "monotonic"]))?;
+    let guard = find_guard(&options.guard)?;
     let token = options.token.parse()?;
     if !(1..=CLIENTS_MAX).contains(&options.clients) {
         return Err(ChoiceError::Clients { found: options.clients.into() });
@@ -220,6 +253,11 @@ pub(crate) fn resolve(case: &Case) -> Result<Resolved, ChoiceError> {
         return Err(ChoiceError::Readers { found: options.readers });
     }
     let profile = find_profile(&options.profile)?;
+    // The default profile says nothing; another one was asked for, and would be left out.
+    if scenario.control && !profile.is_calm() && profile.name != PROFILES[0].name {
+        let (scenario, profile) = (scenario.name, profile.name);
+        return Err(ChoiceError::CalmScenario { scenario, profile });
+    }
     case.plan.validate(options.clients)?;
     let traffic_ms = scenario.traffic.as_millis() as u64;
     for (index, fault) in case.plan.faults.iter().enumerate() {
@@ -307,6 +345,19 @@ mod tests {
         let calm = CATALOG[0].case(Seed(1), bad.options);
         assert!(calm.plan.faults.is_empty() && resolve(&calm).is_ok() && is_control(&calm));
         assert!(!is_control(&good));
+        let mut bad = good.clone();
+        (bad.scenario, bad.plan) = ("calm".into(), Default::default());
+        for (profile, expected) in [("all", true), ("", true), ("calm", true), ("gc", false)] {
+            bad.options.profile = profile.into();
+            assert_eq!(resolve(&bad).is_ok(), expected, "{profile}");
+        }
+        let error = resolve(&bad).err().map(|error| error.to_string()).unwrap_or_default();
+        let both = error.contains("profile \"gc\"") && error.contains("scenario \"calm\"");
+        assert!(both && error.contains("use another scenario"), "{error}");
+        let error = find_checker("no-stale-wrote").err().map(|error| error.to_string());
+        let error = error.unwrap_or_default();
+        let expected = "unknown checker \"no-stale-wrote\": choose one of assumptions, no-stale-";
+        assert!(error.starts_with(expected), "{error}");
         let mut bad = good.clone();
         bad.options.clients = 0;
         assert!(matches!(resolve(&bad), Err(ChoiceError::Clients { found: 0 })));

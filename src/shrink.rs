@@ -14,7 +14,7 @@ mod size;
 mod source;
 mod symptom;
 
-pub use self::symptom::Symptom;
+pub use self::symptom::{NoRun, Symptom};
 use crate::{case::Case, explore::Outcome, judge::Judged};
 
 /// After so many runs shrinking stops by default, with the smallest case so far.

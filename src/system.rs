@@ -85,6 +85,35 @@ impl OwnParts {
         }
     }
 
+    /// Their names: `storage` and `lock`.
+    pub fn names(self) -> Vec<&'static str> {
+        let (storage, lock) = (self.storage.then_some("storage"), self.lock.then_some("lock"));
+        storage.into_iter().chain(lock).collect()
+    }
+
+    /// How a test gives them, as Rust text.
+    pub fn calls(self) -> &'static str {
+        match (self.storage, self.lock) {
+            (false, false) => "",
+            (true, false) => ".storage(MyStorage::default)",
+            (false, true) => ".lock::<MyLock>()",
+            (true, true) => ".storage(MyStorage::default).lock::<MyLock>()",
+        }
+    }
+
+    /// Those of these names; none if one of them is no part's, or is there twice.
+    pub fn named(names: &[String]) -> Option<OwnParts> {
+        let has = |name: &str| names.iter().any(|other| other == name);
+        let parts = OwnParts { storage: has("storage"), lock: has("lock") };
+        (parts.names().len() == names.len()).then_some(parts)
+    }
+
+    /// Those that are missing in others.
+    pub fn without(self, others: OwnParts) -> OwnParts {
+        let storage = self.storage && !others.storage;
+        OwnParts { storage, lock: self.lock && !others.lock }
+    }
+
     /// Whether there are any.
     pub fn any(self) -> bool {
         self.storage || self.lock

@@ -15,6 +15,7 @@
 //! twice and must give the same run. `MADSIM_TEST_CONFIG` is refused. A failing check saves its
 //! smallest case in `LEASEHOLD_SAVE_DIR`, or else in `leasehold` in the target folder.
 
+mod again;
 mod corpus;
 mod failure;
 mod replay;
@@ -23,7 +24,7 @@ pub mod strategy;
 
 use std::{ops::Range, sync::Arc, sync::atomic::AtomicBool, time::Duration};
 
-pub use corpus::{assert_corpus, read_corpus};
+pub use corpus::{CorpusCheck, assert_corpus, corpus, read_corpus};
 pub use failure::explain;
 pub use replay::{CaseCheck, CaseFailure, check_case, replay_case};
 
@@ -31,7 +32,7 @@ use crate::{
     case::CaseOptions,
     explore::{self, Demands, ExploreOptions, Shard, Strategy, Summary},
     judge::RunClass,
-    scenario::ChoiceError,
+    scenario::{self, ChoiceError},
     system::{Change, Hosted, MakeStorage, lock_maker},
 };
 
@@ -56,6 +57,11 @@ pub enum CheckError {
 }
 
 /// A check of a scenario over seeds.
+///
+/// Each run starts anew: what your code keeps in a `static` goes from one run into the next, and
+/// what was found then does not come again. A run that does not end within 60 s of wall time is
+/// given up as a harness error that names the seed, and ends the check: code under test spins, or
+/// blocks its thread. Wall time decides nothing else.
 #[derive(Debug, Clone)]
 pub struct Check {
     options: ExploreOptions,
@@ -72,7 +78,7 @@ impl Check {
     pub fn new() -> Self {
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         let options = ExploreOptions {
-            scenario: crate::scenario::CATALOG[0].name.to_owned(),
+            scenario: scenario::CATALOG[0].name.to_owned(),
             options: CaseOptions::default(),
             strategy: Strategy::default(),
             seeds: 0..100,
@@ -215,9 +221,11 @@ impl Check {
     /// scheme that is wrong, and is to stay caught.
     ///
     /// # Panics
-    /// If it catches none, with what else was found; and if the check itself makes no sense.
+    /// If it catches none, with what else was found; if there is no such checker; and if the check
+    /// itself makes no sense.
     #[track_caller]
     pub fn assert_violates(self, checker: &str) -> Summary {
+        known_checker(checker);
         match self.run() {
             Ok(summary) if summary.caught.contains_key(checker) => summary,
             Ok(summary) => {
@@ -227,6 +235,14 @@ impl Check {
             }
             Err(error) => panic!("{error}"),
         }
+    }
+}
+
+/// Panics unless there is a checker of this name.
+#[track_caller]
+fn known_checker(name: &str) {
+    if let Err(error) = scenario::find_checker(name) {
+        panic!("{error}");
     }
 }
 
@@ -269,6 +285,15 @@ fn with_environment(mut options: ExploreOptions) -> Result<ExploreOptions, Check
     let count = options.seeds.end.saturating_sub(options.seeds.start);
     let first = number("MADSIM_TEST_SEED")?;
     let count = number("MADSIM_TEST_NUM")?.unwrap_or(if first.is_some() { 1 } else { count });
+    let none = |name, value: u64, expected| {
+        Err(CheckError::Environment { name, value: value.to_string(), expected })
+    };
+    if number("MADSIM_TEST_NUM")? == Some(0) {
+        return none("MADSIM_TEST_NUM", 0, "1 or more (unset it for the check's own number)");
+    }
+    if first == Some(u64::MAX) {
+        return none("MADSIM_TEST_SEED", u64::MAX, "less than that, so that there is a next one");
+    }
     let first = first.unwrap_or(options.seeds.start);
     options.seeds = first..first.saturating_add(count);
     if let Some(jobs) = number("MADSIM_TEST_JOBS")? {

@@ -12,6 +12,7 @@ use crate::{
     judge::{Judged, RunClass},
     report::Timeline,
     runner::RunError,
+    system::OwnParts,
 };
 
 /// What is to be run, and what is known of its run.
@@ -55,6 +56,9 @@ pub(super) fn run(arguments: &ReplayArguments) -> u8 {
     let faults = sentences.iter().map(|(index, text)| (*index, text.as_str())).collect();
     let timeline = Timeline::new(&judged.run.history).families(&faults).to_string();
     out(format_args!("{}", timeline.trim_end()));
+    for fault in judged.own_points_not_passed() {
+        err(format_args!("warning: never so: {fault}; is the point's name right?"));
+    }
     failure::print_finding(&judged);
     if judged.worst().is_some() {
         failure::print_timeline(&judged, usize::MAX);
@@ -92,8 +96,20 @@ fn wanted(text: &str) -> Result<Wanted, String> {
         return Ok(Wanted { case: token.case, hash, expect: None });
     }
     let json = fs::read_to_string(text).map_err(|error| format!("{text}: {error}"))?;
-    let (case, expect) = read_case(&json).map_err(|error| format!("{text}: {error}"))?;
-    Ok(Wanted { case, hash: None, expect })
+    let (case, entry) = read_case(&json).map_err(|error| format!("{text}: {error}"))?;
+    if let Some(own) = entry.as_ref().map(|entry| entry.own).filter(|own| own.any()) {
+        return Err(format!("{text}: {}", own_parts_text(own)));
+    }
+    Ok(Wanted { case, hash: None, expect: entry.map(|entry| entry.expect) })
+}
+
+/// Why a case of own parts is not replayed: on the crate's parts it would show nothing.
+fn own_parts_text(own: OwnParts) -> String {
+    let parts = own.names().join(" and ");
+    format!(
+        "it is a case of a {parts} of your own, which this program does not have: run it in your \
+         project with leasehold::testing::corpus(DIR), or replay_case(TEXT), and your {parts}"
+    )
 }
 
 /// Whether the run gave the verdict that is expected of it, if any is, and says so.

@@ -12,6 +12,7 @@ use crate::{
     corpus::Entry,
     explore::{ExploreOptions, Failure, Outcome, Summary},
     shrink::{Limits, Shrunk, Symptom, shrink},
+    system::OwnParts,
 };
 
 /// Shrinking one failure takes no longer, in wall time.
@@ -53,7 +54,7 @@ pub(super) fn save(dir: &Path, summary: &Summary, smallest: Option<&ExploreOptio
             let small =
                 smallest.map(|options| of_symptom(outcome, &symptom, &|case| options.run(case)));
             let case = small.as_ref().map_or(failure.case(), Shrunk::case);
-            let entry = Entry::of(case, symptom.class(), symptom.broken().cloned());
+            let entry = Entry::of(case, symptom.class(), symptom.broken().cloned(), OwnParts::NONE);
             match written(dir, &entry) {
                 Ok(told) => err(format_args!("{told}")),
                 Err(error) => {

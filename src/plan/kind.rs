@@ -220,6 +220,16 @@ pub enum RequestHarm {
 }
 
 impl FaultKind {
+    /// The code point that it waits for, if it waits for one.
+    pub fn point(&self) -> Option<&str> {
+        match self {
+            FaultKind::PointPause { point, .. }
+            | FaultKind::PointKill { point, .. }
+            | FaultKind::RestartUnder { point, .. } => Some(point),
+            _ => None,
+        }
+    }
+
     /// The nodes that it touches.
     pub fn nodes(&self) -> Vec<NodeName> {
         match self {

@@ -5,6 +5,7 @@
 
 mod amount;
 mod kind;
+mod point;
 mod simpler;
 mod validate;
 mod words;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::amount::Amount;
 pub use self::kind::{FaultKind, RequestHarm, RequestName};
+pub use self::point::{CLIENT_POINTS, STORAGE_POINTS, is_own_point};
 
 /// The version of the plan format.
 pub const PLAN_VERSION: u32 = 1;

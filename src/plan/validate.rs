@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::{FAULTS_MAX, Fault, FaultKind, LENGTH_MAX, Plan, PlanError, RequestHarm, RequestName};
+use super::{
+    FAULTS_MAX, Fault, FaultKind, LENGTH_MAX, Plan, PlanError, RequestHarm, RequestName,
+    point::never_passed,
+};
 use crate::history::NodeName;
 
 /// No wall clock is further off, in milliseconds: a day.
@@ -94,15 +97,19 @@ fn amounts(kind: &FaultKind) -> Result<(), Wrong> {
         FaultKind::ClockRate { permille, .. } if !(100..=10_000).contains(permille) => {
             ("permille", permille.to_string(), "100 to 10000")
         }
-        FaultKind::PointPause { point, occurrence, .. }
-        | FaultKind::PointKill { point, occurrence, .. } => return passage(point, *occurrence),
+        FaultKind::PointPause { node, point, occurrence }
+        | FaultKind::PointKill { node, point, occurrence } => {
+            return passage(*node, point, *occurrence);
+        }
         FaultKind::RestartUnder { server, .. } if matches!(server, NodeName::Client(_)) => {
             ("server", server.to_string(), "etcd-1 or storage")
         }
         FaultKind::RestartUnder { node, .. } if !matches!(node, NodeName::Client(_)) => {
             ("node", node.to_string(), "one of the clients")
         }
-        FaultKind::RestartUnder { point, occurrence, .. } => return passage(point, *occurrence),
+        FaultKind::RestartUnder { node, point, occurrence, .. } => {
+            return passage(*node, point, *occurrence);
+        }
         FaultKind::LinkDelay { delay_ms, .. } if *delay_ms > DELAY_MS_MAX => {
             ("delay_ms", delay_ms.to_string(), "at most 600000")
         }
@@ -135,16 +142,21 @@ fn amounts(kind: &FaultKind) -> Result<(), Wrong> {
     Err(wrong)
 }
 
-fn passage(point: &str, occurrence: u32) -> Result<(), Wrong> {
+fn passage(node: NodeName, point: &str, occurrence: u32) -> Result<(), Wrong> {
     if !(1..=1000).contains(&occurrence) {
         return Err(("occurrence", occurrence.to_string(), "1 to 1000"));
     }
     // Words, joined by dots: nothing else may reach a terminal.
     let named = point.len() <= 64
         && point.bytes().all(|b| b.is_ascii_lowercase() || b == b'_' || b == b'.');
-    named
-        .then_some(())
-        .ok_or_else(|| ("point", format!("{point:?}"), "a name such as client.before_write"))
+    let expected = match named {
+        true => never_passed(node, point),
+        false => Some("a name such as client.before_write"),
+    };
+    match expected {
+        Some(expected) => Err(("point", format!("{point:?} of {node}"), expected)),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -190,6 +202,22 @@ mod tests {
             (
                 FaultKind::PointPause { node: c1, point: "\u{1b}[31m".into(), occurrence: 1 },
                 "point is \"\\u{1b}[31m\"",
+            ),
+            (
+                FaultKind::PointPause {
+                    node: c1,
+                    point: "client.befor_write".into(),
+                    occurrence: 1,
+                },
+                "point is \"client.befor_write\" of client-1, expected a point that clients pass",
+            ),
+            (
+                FaultKind::PointKill {
+                    node: NodeName::Etcd(1),
+                    point: "client.before_write".into(),
+                    occurrence: 1,
+                },
+                "of etcd-1, expected a client or the storage as the node",
             ),
         ];
         for (kind, expected) in cases {

@@ -6,7 +6,7 @@ use crate::{
     checker::Verdict,
     explore::Outcome,
     judge::{BrokenRule, RunClass},
-    runner::RunError,
+    runner::{HarnessError, RunError},
 };
 
 /// What a run shows that is no pass: what shrinking keeps.
@@ -16,9 +16,44 @@ pub enum Symptom {
     Broken(BrokenRule),
     /// This checker cannot decide, or has nothing to judge: a client hangs, say.
     Undecided(String),
-    /// There is no history: code under test panics, or nothing can go on. The text is the error
-    /// without its words that have digits, which differ from run to run.
-    NoRun(String),
+    /// There is no history: code under test panics, or nothing can go on.
+    NoRun(NoRun),
+}
+
+/// An error that left no history. Two are the same if they differ only in words with digits, which
+/// differ from run to run.
+#[derive(Debug, Clone)]
+pub struct NoRun {
+    text: String,
+}
+
+impl NoRun {
+    fn of(error: &RunError) -> Option<NoRun> {
+        match error {
+            // Neither is worth a run more: this case cannot be run, that one does not end.
+            RunError::Case(_) | RunError::Harness(HarnessError::Stuck { .. }) => None,
+            RunError::Harness(error) => Some(NoRun { text: error.to_string() }),
+        }
+    }
+
+    fn words(&self) -> impl Iterator<Item = &str> {
+        self.text.split_whitespace().filter(|word| !word.contains(char::is_numeric))
+    }
+}
+
+impl PartialEq for NoRun {
+    fn eq(&self, other: &Self) -> bool {
+        self.words().eq(other.words())
+    }
+}
+
+impl Eq for NoRun {}
+
+impl fmt::Display for NoRun {
+    /// The error as it was.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 impl Symptom {
@@ -26,7 +61,7 @@ impl Symptom {
     pub fn of(outcome: &Outcome) -> Option<Symptom> {
         let judged = match outcome {
             Ok(judged) => judged,
-            Err(broken) => return no_run(&broken.1).map(Symptom::NoRun),
+            Err(broken) => return NoRun::of(&broken.1).map(Symptom::NoRun),
         };
         if judged.class() == RunClass::Pass {
             return None;
@@ -49,7 +84,7 @@ impl Symptom {
                 judged.class() == RunClass::Unknown
                     && findings.any(|f| f.checker == checker && undecided(&f.verdict))
             }
-            (Symptom::NoRun(text), Err(broken)) => no_run(&broken.1).as_ref() == Some(text),
+            (Symptom::NoRun(error), Err(broken)) => NoRun::of(&broken.1).as_ref() == Some(error),
             (Symptom::Broken(_) | Symptom::Undecided(_), Err(_)) | (Symptom::NoRun(_), Ok(_)) => {
                 false
             }
@@ -88,18 +123,7 @@ impl fmt::Display for Symptom {
         match self {
             Symptom::Broken(broken) => broken.fmt(f),
             Symptom::Undecided(checker) => write!(f, "{checker} cannot decide"),
-            Symptom::NoRun(text) => write!(f, "no run: {text}"),
-        }
-    }
-}
-
-fn no_run(error: &RunError) -> Option<String> {
-    match error {
-        RunError::Case(_) => None,
-        RunError::Harness(error) => {
-            let text = error.to_string();
-            let words = text.split_whitespace().filter(|word| !word.contains(char::is_numeric));
-            Some(words.collect::<Vec<_>>().join(" "))
+            Symptom::NoRun(error) => write!(f, "no run: {error}"),
         }
     }
 }

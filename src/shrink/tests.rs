@@ -168,11 +168,14 @@ fn panics_and_undecided_runs_shrink() {
     };
     let (outcome, limits) = (run(&case), Limits::default());
     let symptom = Symptom::of(&outcome).expect("a symptom");
-    assert_eq!(symptom.to_string(), "no run: panic in the run: the table is empty after faults");
+    assert_eq!(symptom.to_string(), "no run: panic in the run: the table is empty after 9 faults");
     let result = shrink(outcome, &symptom, &run, &limits);
     assert_eq!((result.case().plan.faults.len(), result.judged().is_none()), (1, true));
     assert!(has(result.case(), 2, 1, 0));
-    assert!(result.test_source(OwnParts::NONE).contains("fn no_run_seed_1() {"));
+    let source = result.test_source(OwnParts::NONE);
+    assert!(source.contains("fn no_run_seed_1() {"));
+    let comment = "/// no run: panic in the run: the table is empty after 1 faults: ";
+    assert!(source.starts_with(comment), "{source}");
 
     let undecided = |case: &Case| {
         let mut run = judged(case, &[]);

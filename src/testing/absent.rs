@@ -54,6 +54,8 @@ impl Check {
         guard(name: &str),
         token(name: &str),
         clients(clients: u8),
+        ttl_s(ttl_s: u16),
+        readers(readers: u16),
         seeds(seeds: Range<u64>),
         jobs(jobs: usize),
         fail_fast(),
@@ -131,6 +133,8 @@ impl CaseCheck {
         self
     }
 
+    forgets!(time_limit(limit: Duration), check_determinism());
+
     /// Does not run.
     ///
     /// # Errors
@@ -165,4 +169,38 @@ impl CaseCheck {
 #[track_caller]
 pub fn assert_corpus(_dir: impl AsRef<Path>) -> usize {
     panic!("{NoSimulation}")
+}
+
+/// Cases that cannot be run in this build.
+#[derive(Debug, Clone)]
+pub struct CorpusCheck(());
+
+/// As in the simulation build.
+pub fn corpus(_dir: impl AsRef<Path>) -> CorpusCheck {
+    CorpusCheck(())
+}
+
+impl CorpusCheck {
+    /// As in the simulation build; forgotten here.
+    pub fn storage<S: StorageUnderTest>(
+        self,
+        make: impl Fn() -> S + Send + Sync + 'static,
+    ) -> Self {
+        drop(make);
+        self
+    }
+
+    /// As in the simulation build; forgotten here.
+    pub fn lock<L: LockUnderTest>(self) -> Self {
+        self
+    }
+
+    /// Does not run.
+    ///
+    /// # Panics
+    /// Always, with the lines to add.
+    #[track_caller]
+    pub fn assert_passes(&self) -> usize {
+        panic!("{NoSimulation}")
+    }
 }

@@ -1,8 +1,17 @@
-//! A folder of cases, run again.
+//! A folder of cases, run again: on the crate's own parts, or on the caller's.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
-use crate::{corpus::Entry, explore::run_and_judge};
+use super::{LockUnderTest, StorageUnderTest, after, own_lock, own_storage};
+use crate::{
+    corpus::{Entry, Expectation},
+    explore::run_and_judge,
+    judge::RunClass,
+    system::{Change, OwnParts},
+};
 
 /// Reads all cases of a folder (its `*.json` files), in the order of their names.
 ///
@@ -38,18 +47,120 @@ pub fn read_corpus(dir: impl AsRef<Path>) -> Result<Vec<Entry>, String> {
 /// Runs all cases of a folder and panics unless each gives the verdict that it must give: the first
 /// test of a suite. Gives how many there were.
 ///
+/// Cases of a storage or a lock of your own go into another folder, which is for [`corpus`].
+///
 /// # Panics
-/// With every case that gives another verdict; and if the folder holds none, or something else.
+/// With every case that gives another verdict; and if the folder holds none, something else, or a
+/// case of parts of your own.
 #[track_caller]
 pub fn assert_corpus(dir: impl AsRef<Path>) -> usize {
-    let entries = match read_corpus(dir) {
+    let entries = match read_corpus(&dir) {
         Ok(entries) => entries,
         Err(error) => panic!("{error}"),
     };
+    if let Some(entry) = entries.iter().find(|entry| entry.own.any()) {
+        let (dir, name) = (dir.as_ref().display(), &entry.name);
+        panic!(
+            "{dir}: {name} is a case of a {} of your own, and this runs the crate's: move it to a \
+             folder of its own, and run that with testing::corpus(FOLDER){}.assert_passes()",
+            entry.own.names().join(" and "),
+            entry.own.calls()
+        );
+    }
+    judged(&entries, |entry| entry.expect.clone(), None)
+}
+
+/// The cases of a folder, to be run on parts of your own.
+///
+/// ```no_run
+/// # use leasehold::testing::{self, StorageUnderTest};
+/// # fn check<Mine: StorageUnderTest + Default>() {
+/// // Each of them failed once, on this storage or on an earlier one; none does any more.
+/// testing::corpus("corpus-of-mine").storage(Mine::default).assert_passes();
+/// # }
+/// ```
+pub fn corpus(dir: impl AsRef<Path>) -> CorpusCheck {
+    CorpusCheck { dir: dir.as_ref().to_owned(), change: None }
+}
+
+/// The cases of a folder, and what they are to be run on; made by [`corpus`].
+#[derive(Clone)]
+pub struct CorpusCheck {
+    dir: PathBuf,
+    change: Option<Change>,
+}
+
+impl std::fmt::Debug for CorpusCheck {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CorpusCheck").field("dir", &self.dir).finish_non_exhaustive()
+    }
+}
+
+impl CorpusCheck {
+    /// On a storage of your own, made anew for each run.
+    pub fn storage<S: StorageUnderTest>(
+        mut self,
+        make: impl Fn() -> S + Send + Sync + 'static,
+    ) -> Self {
+        self.change = Some(after(self.change.take(), own_storage(make)));
+        self
+    }
+
+    /// With a lock recipe of your own.
+    pub fn lock<L: LockUnderTest>(mut self) -> Self {
+        self.change = Some(after(self.change.take(), own_lock::<L>()));
+        self
+    }
+
+    /// Runs all cases and panics unless each passes on these parts. Gives how many there were.
+    ///
+    /// The verdict in a file that a failing check saved is the one that it failed with: it says
+    /// what was wrong, and must not come again.
+    ///
+    /// # Panics
+    /// With every case that does not pass; and if the folder holds none, or something else; a case
+    /// of own parts that are not given; or one that is to show what is wrong with the crate's.
+    #[track_caller]
+    pub fn assert_passes(&self) -> usize {
+        let given = OwnParts::of(self.change.as_ref());
+        let entries = match read_corpus(&self.dir) {
+            Ok(entries) => entries,
+            Err(error) => panic!("{error}"),
+        };
+        for Entry { name, own, expect, .. } in &entries {
+            let (dir, missing) = (self.dir.display(), own.without(given));
+            assert!(
+                !missing.any(),
+                "{dir}: {name} is a case of a {} of your own: give it with corpus(…){}",
+                missing.names().join(" and "),
+                missing.calls()
+            );
+            assert!(
+                own.any() || expect.class == RunClass::Pass,
+                "{dir}: {name} shows what is wrong with parts of the crate ({expect}): move it to \
+                 another folder, and run that with testing::assert_corpus(FOLDER)",
+            );
+        }
+        let passes = |entry: &Entry| Expectation {
+            class: RunClass::Pass,
+            broken: None,
+            reached: entry.expect.reached.clone(),
+        };
+        judged(&entries, passes, self.change.as_ref())
+    }
+}
+
+/// Holds each case against what is expected of it.
+#[track_caller]
+fn judged(
+    entries: &[Entry],
+    expected: impl Fn(&Entry) -> Expectation,
+    change: Option<&Change>,
+) -> usize {
     let wrong: Vec<String> = entries
         .iter()
         .filter_map(|entry| {
-            let differs = entry.expect.differs(&run_and_judge(&entry.case, None))?;
+            let differs = expected(entry).differs(&run_and_judge(&entry.case, change))?;
             Some(format!("{} ({}): {differs}", entry.name, entry.shows))
         })
         .collect();

@@ -1,10 +1,15 @@
 //! One case again: what a pasted test calls.
 
-use super::{LockUnderTest, StorageUnderTest, after, failure, own_lock, own_storage};
+use std::time::Duration;
+
+use super::{
+    LockUnderTest, StorageUnderTest, after, again::not_again, failure, known_checker, own_lock,
+    own_storage,
+};
 use crate::{
     case::{Case, ReplayToken},
-    corpus,
-    explore::{Outcome, run_and_judge},
+    corpus::{self, Entry},
+    explore::{Demands, Outcome, run_and_judge},
     judge::{BrokenRule, Judged, RunClass},
     shrink::{Shrunk, Symptom},
     system::{Change, OwnParts},
@@ -15,6 +20,9 @@ use crate::{
 pub struct CaseCheck {
     case: Case,
     change: Option<Change>,
+    /// The own parts that it needs.
+    own: OwnParts,
+    demands: Demands,
 }
 
 impl std::fmt::Debug for CaseCheck {
@@ -31,17 +39,22 @@ impl std::fmt::Debug for CaseCheck {
 /// leasehold::testing::replay_case(&json).assert_passes();
 /// ```
 ///
+/// A case of a storage or a lock of your own needs those: give them before it is run.
+///
 /// # Panics
 /// If the text is neither; what is wrong with it is said.
 #[track_caller]
 pub fn replay_case(text: &str) -> CaseCheck {
     let case = if text.trim_start().starts_with('{') {
-        corpus::read_case(text).map(|(case, _)| case).map_err(|error| error.to_string())
+        let own = |entry: Option<Entry>| entry.map_or(OwnParts::NONE, |entry| entry.own);
+        let read = corpus::read_case(text).map(|(case, entry)| (case, own(entry)));
+        read.map_err(|error| error.to_string())
     } else {
-        ReplayToken::decode(text).map(|token| token.case).map_err(|error| error.to_string())
+        let token = ReplayToken::decode(text).map(|token| (token.case, OwnParts::NONE));
+        token.map_err(|error| error.to_string())
     };
     match case {
-        Ok(case) => CaseCheck { case, change: None },
+        Ok((case, own)) => CaseCheck { own, ..check_case(&case) },
         Err(error) => panic!("{error}"),
     }
 }
@@ -54,7 +67,8 @@ pub fn replay_case(text: &str) -> CaseCheck {
 /// check_case(&case).assert_passes();
 /// ```
 pub fn check_case(case: &Case) -> CaseCheck {
-    CaseCheck { case: case.clone(), change: None }
+    let (own, demands) = (OwnParts::NONE, Demands::default());
+    CaseCheck { case: case.clone(), change: None, own, demands }
 }
 
 /// Why a case does not pass, with the same words as a failing assertion, and the test to paste.
@@ -69,7 +83,7 @@ pub struct CaseFailure {
 }
 
 impl CaseFailure {
-    fn of(outcome: Outcome, own: OwnParts) -> Self {
+    fn of(outcome: Outcome, own: OwnParts, run: &dyn Fn(&Case) -> Outcome) -> Self {
         let (mut text, class, original) = match &outcome {
             Ok(judged) => (failure::judged_text(judged), judged.class(), judged.run.case.clone()),
             Err(broken) => {
@@ -79,7 +93,9 @@ impl CaseFailure {
         };
         let symptom = Symptom::of(&outcome);
         let broken = symptom.as_ref().and_then(|symptom| symptom.broken().cloned());
-        if let Some(symptom) = symptom {
+        if let Some(why) = not_again(&outcome, run) {
+            text += &format!("\n{why}");
+        } else if let Some(symptom) = symptom {
             let shrunk = Shrunk { symptom, outcome, original, runs: 0, finished: true };
             text += &format!("\nas a test:\n\n{}", shrunk.test_source(own));
         }
@@ -113,9 +129,33 @@ impl CaseCheck {
         self
     }
 
+    /// A run that takes longer, in simulated time, is a harness error.
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.demands.time_limit = Some(limit);
+        self
+    }
+
+    /// Runs it twice: two different runs are a harness error.
+    pub fn check_determinism(mut self) -> Self {
+        self.demands.twice = true;
+        self
+    }
+
     /// Runs it and gives its run with the verdict, or why there is none.
+    ///
+    /// # Panics
+    /// If it is a case of a storage or a lock of your own, which was not given.
+    #[track_caller]
     pub fn run(&self) -> Outcome {
-        run_and_judge(&self.case, self.change.as_ref())
+        let missing = self.own.without(OwnParts::of(self.change.as_ref()));
+        assert!(
+            !missing.any(),
+            "this is a case of a {} of your own: give it with replay_case(…){}",
+            missing.names().join(" and "),
+            missing.calls()
+        );
+        let run = |case: &Case| run_and_judge(case, self.change.as_ref());
+        self.demands.hold(&self.case, &run)
     }
 
     /// Runs it and gives an error unless it passes: for a property test, where a panic would print
@@ -126,7 +166,10 @@ impl CaseCheck {
     pub fn passes(&self) -> Result<Judged, CaseFailure> {
         match self.run() {
             Ok(judged) if judged.class() == RunClass::Pass => Ok(judged),
-            outcome => Err(CaseFailure::of(outcome, OwnParts::of(self.change.as_ref()))),
+            outcome => {
+                let own = OwnParts::of(self.change.as_ref());
+                Err(CaseFailure::of(outcome, own, &|_| self.run()))
+            }
         }
     }
 
@@ -147,9 +190,10 @@ impl CaseCheck {
     /// and is to stay caught.
     ///
     /// # Panics
-    /// If the rule is not broken.
+    /// If the rule is not broken, or if there is no such checker.
     #[track_caller]
     pub fn assert_violates(&self, checker: &str, rule: &str) -> Judged {
+        known_checker(checker);
         let broken = BrokenRule { checker: checker.to_owned(), rule: rule.to_owned() };
         match self.run() {
             Ok(judged) if broken.is_in(&judged) => judged,

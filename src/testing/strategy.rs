@@ -35,8 +35,9 @@ use crate::{
     case::{Case, CaseOptions},
     fault::{PlanShape, SWARM_OFF_PERMILLE, draw_faults},
     plan::{FAULTS_MAX, Plan},
-    scenario::{self, CLIENTS_MAX, READERS_MAX, Scenario, TTL_S_MAX},
+    scenario::{self, CLIENTS_MAX, ChoiceError, READERS_MAX, Scenario, TTL_S_MAX},
     seed::{Seed, Stream},
+    system::TokenKind,
 };
 
 /// No greater seed is drawn: people read them.
@@ -145,10 +146,11 @@ impl Cases {
         let scenario = scenario::find(&self.scenario).map_err(|e| e.to_string())?;
         let seed = Seed(stream.between(0, SEED_MAX));
         let options = self.options.draw(stream)?;
-        // In the control arm nothing may happen, whatever was asked for.
-        let faults = if scenario.control { 0..=0 } else { self.faults.clone() };
-        let plan = draw_plan(stream, scenario, (&options.profile, options.clients), &faults)?;
-        Ok(Case { seed, scenario: scenario.name.to_owned(), options, plan })
+        let plan = draw_plan(stream, scenario, (&options.profile, options.clients), &self.faults)?;
+        let case = Case { seed, scenario: scenario.name.to_owned(), options, plan };
+        // What cannot be run is told here: as a case it would be a failure, and kept as one.
+        scenario::resolve(&case).map_err(|error| error.to_string())?;
+        Ok(case)
     }
 }
 
@@ -210,6 +212,8 @@ impl Options {
     }
 
     fn draw(&self, stream: &mut Stream) -> Result<CaseOptions, Reason> {
+        scenario::find_guard(&self.fixed.guard).map_err(|error| error.to_string())?;
+        self.fixed.token.parse::<TokenKind>().map_err(|error| error.to_string())?;
         let clients = within("clients", &self.clients, 1..=CLIENTS_MAX)?;
         let holdings = within("holdings", &self.holdings, 0..=u32::MAX)?;
         let ttl_s = within("ttl_s", &self.ttl_s, 0..=TTL_S_MAX)?;
@@ -320,6 +324,18 @@ fn draw_plan(
         return Err(format!("clients is {clients}, expected 1 to {CLIENTS_MAX}").into());
     }
     let profile = scenario::find_profile(profile).map_err(|e| e.to_string())?;
+    let calm = [
+        scenario.control.then_some(("scenario", scenario.name)),
+        profile.is_calm().then_some(("profile", profile.name)),
+    ];
+    if let Some((what, name)) = calm.into_iter().flatten().next() {
+        // Nothing may happen there: a range that begins with none is no wish for some.
+        let least = *faults.start();
+        return match least {
+            0 => Ok(Plan::default()),
+            _ => Err(ChoiceError::CalmFaults { least, what, name }.to_string().into()),
+        };
+    }
     let count = stream.between(*faults.start() as u64, *faults.end() as u64);
     let off_permille = SWARM_OFF_PERMILLE;
     let shape = PlanShape { clients, traffic: scenario.traffic, profile, off_permille };

@@ -38,6 +38,8 @@ impl Cases {
         token: &str,
         clients: RangeInclusive<u8>,
         holdings: RangeInclusive<u32>,
+        ttl_s: RangeInclusive<u16>,
+        readers: RangeInclusive<u16>,
         faults: RangeInclusive<usize>,
     );
 }

@@ -38,6 +38,12 @@ fn the_cases_of_the_corpus_give_their_verdicts() {
     leasehold::testing::assert_corpus("corpus");
 }
 
+/// What failing checks of this storage saved: once it is mended, and from then on, it passes.
+#[test]
+fn what_failed_once_passes() {
+    leasehold::testing::corpus("corpus-of-mine").storage(Mine::default).assert_passes();
+}
+
 /// Wrong: it compares the tokens of one key, and a read leaves no trace.
 #[derive(Default)]
 struct PerKey(BTreeMap<String, (String, i64)>);

@@ -69,6 +69,22 @@ fn nonsense_is_told() {
     };
     assert!(told(&cases().scenario("x")).starts_with("unknown scenario \"x\": choose one of"));
     assert!(told(&cases().profile("x")).starts_with("unknown profile \"x\": choose one of"));
+    assert!(
+        told(&cases().guard("nofence")).starts_with("unknown guard \"nofence\": choose one of")
+    );
+    assert!(told(&cases().token("x")).starts_with("unknown token \"x\": choose one of"));
+    assert!(options().guard("nofence").new_tree(&mut runner(1)).is_err());
+    assert!(told(&cases().scenario("calm").profile("gc")).starts_with("profile \"gc\" has faults"));
+    let least = "at least 3 faults are asked for, and";
+    let calm = cases().scenario("calm").faults(3..=4);
+    assert!(told(&calm).starts_with(&format!("{least} scenario \"calm\" has none: ")));
+    let calm = cases().profile("calm").faults(3..=4);
+    assert!(told(&calm).starts_with(&format!("{least} profile \"calm\" has none: ")));
+    assert!(plans(3).profile("calm").faults(3..=4).new_tree(&mut runner(1)).is_err());
+    for calm in [cases().scenario("calm"), cases().profile("calm")] {
+        let case = calm.new_tree(&mut runner(1)).expect("a case").current();
+        assert!(case.plan.faults.is_empty());
+    }
     assert_eq!(told(&cases().clients(0..=3)), "clients is 0..=3, expected a range in 1 to 16");
     assert_eq!(told(&cases().clients(1..=17)), "clients is 1..=17, expected a range in 1 to 16");
     assert_eq!(told(&cases().faults(0..=999)), "faults are 0..=999, expected at most 256");
