@@ -33,6 +33,7 @@ mod naive_time;
 mod naive_update;
 mod queueing;
 mod reached;
+mod recorded;
 mod renaming;
 mod searching;
 mod story;

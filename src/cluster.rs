@@ -224,9 +224,8 @@ impl Cluster {
     }
 
     /// All nodes but this one.
-    pub(crate) fn others(&self, node: NodeName) -> Vec<NodeId> {
-        let others = self.inner.nodes.iter().filter(|(name, _)| **name != node);
-        others.map(|(_, id)| *id).collect()
+    pub(crate) fn others(&self, node: NodeName) -> Vec<NodeName> {
+        self.inner.nodes.keys().copied().filter(|name| *name != node).collect()
     }
 
     /// The clients' nodes.

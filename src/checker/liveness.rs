@@ -144,10 +144,11 @@ impl<'i> Bounds<'i> {
         let permille = course.permille(member, started_ns)?.max(1);
         let ttl_max_s = living.iter().map(|(_, ttl_s)| *ttl_s).max().unwrap_or(0);
         let ticks = (living.len() as u64).div_ceil(REVOKES_PER_TICK).max(1);
-        let local_ns = ttl_max_s.saturating_mul(SECOND_NS).saturating_add(ELECTION_NS)
-            + REVOKE_RETRY_NS
-            + ticks * SECOND_NS / 2;
-        let dead_ns = local_ns.saturating_mul(1000) / u64::from(permille) + SLACK_NS;
+        let more_ns = ELECTION_NS + REVOKE_RETRY_NS + ticks * SECOND_NS / 2;
+        let local_ns = ttl_max_s.saturating_mul(SECOND_NS).saturating_add(more_ns);
+        // Beyond this no sum of it with a time of the history means anything.
+        let dead_ns = (local_ns.saturating_mul(1000) / u64::from(permille)).min(u64::MAX / 4);
+        let dead_ns = dead_ns + SLACK_NS;
         let dead_by_ns = started_ns.saturating_add(dead_ns);
         let arrived_ns = started_ns + HELD_NS;
         Some(Bounds {

@@ -19,21 +19,24 @@ pub(super) const SILENT_DEATH: Family = Family {
         if let Some(why) = kill::obstacle(cluster, node) {
             return Begun::Skipped(why);
         }
-        let own = cluster.id(node);
-        let others = cluster.others(node);
-        let links: Vec<_> = others.into_iter().flat_map(|id| [(own, id), (id, own)]).collect();
+        let others = cluster.others(node).into_iter();
+        let links: Vec<_> = others.flat_map(|other| [(node, other), (other, node)]).collect();
         let mut before = 0;
-        for (src, dst) in &links {
-            cluster.net().cut(*src, *dst);
-            before += cluster.net().effect(*src, *dst).held;
+        for (from, to) in &links {
+            let (src, dst) = (cluster.id(*from), cluster.id(*to));
+            cluster.net().cut(src, dst);
+            cluster.note_link(*from, *to);
+            before += cluster.net().effect(src, dst).held;
         }
         cluster.kill(node);
         Begun::Active(Box::new(move |cluster| {
             cluster.restart(node);
             let mut held = 0;
-            for (src, dst) in &links {
-                held += cluster.net().effect(*src, *dst).held;
-                cluster.net().mend(*src, *dst);
+            for (from, to) in &links {
+                let (src, dst) = (cluster.id(*from), cluster.id(*to));
+                held += cluster.net().effect(src, dst).held;
+                cluster.net().mend(src, dst);
+                cluster.note_link(*from, *to);
             }
             held - before
         }))

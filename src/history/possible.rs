@@ -11,6 +11,9 @@ use super::{Event, EventKind, Function, HoldingId, LeaseChange, OpId, Outcome, R
 /// No machine is up for longer than ten years, so no clock of a record shows more.
 const UPTIME_MAX_NS: u64 = 10 * 365 * 86_400 * 1_000_000_000;
 
+/// etcd grants no lease for longer (`MaxLeaseTTL` in its `server/lease/lessor.go`).
+const GRANTED_MAX_S: i64 = 9_000_000_000;
+
 /// What the events so far bind those after them to.
 #[derive(Debug, Default)]
 pub(super) struct SoFar {
@@ -55,31 +58,31 @@ impl SoFar {
 
 fn out_of_range(event: &Event) -> Option<Fault> {
     let mut clocks = vec![("at_ns", event.at_ns)];
-    let mut ttl_s = None;
+    // The time to live, and the longest that it may be.
+    let mut ttl = None;
     match &event.kind {
         EventKind::Commit(commit) => clocks.push(("member_ns", commit.member_ns)),
         EventKind::Lease(lease) => {
             clocks.push(("member_ns", lease.member_ns));
-            if let LeaseChange::Granted { ttl_s: granted } = lease.change {
-                ttl_s = Some(granted);
+            if let LeaseChange::Granted { ttl_s } = lease.change {
+                ttl = Some((ttl_s, GRANTED_MAX_S));
             }
         }
         EventKind::Held { local_ns, .. } => clocks.push(("local_ns", *local_ns)),
-        EventKind::Invoke { f: Function::OpenSession { ttl_s: asked }, .. } => {
-            ttl_s = Some(*asked);
+        // Whatever is asked for, etcd may refuse it.
+        EventKind::Invoke { f: Function::OpenSession { ttl_s }, .. } => {
+            ttl = Some((*ttl_s, i64::MAX));
         }
-        EventKind::Return {
-            outcome: Outcome::Ok(Reply::Session { ttl_s: granted, .. }), ..
-        } => {
-            ttl_s = Some(*granted);
+        EventKind::Return { outcome: Outcome::Ok(Reply::Session { ttl_s, .. }), .. } => {
+            ttl = Some((*ttl_s, GRANTED_MAX_S));
         }
         EventKind::Deadline { started_ns, ended_ns, .. } => {
             clocks.extend([("started_ns", *started_ns), ("ended_ns", *ended_ns)]);
         }
         _ => {}
     }
-    if let Some(ttl_s) = ttl_s.filter(|ttl_s| *ttl_s < 1) {
-        return Some(("ttl_s", format!("is {ttl_s}, expected at least 1")));
+    if let Some((ttl_s, max)) = ttl.filter(|(ttl_s, max)| !(1..=*max).contains(ttl_s)) {
+        return Some(("ttl_s", format!("is {ttl_s}, expected 1 to {max}")));
     }
     let (field, ns) = clocks.into_iter().find(|(_, ns)| *ns > UPTIME_MAX_NS)?;
     Some((field, format!("is {ns}, expected at most {UPTIME_MAX_NS}, ten years")))
