@@ -111,7 +111,7 @@ async fn phases(case: Case, resolved: Resolved, system: System) -> Result<Run, H
     // A client that hangs leaves the history without its last phase: unknown, never green.
     if settled.is_ok() {
         phase(Phase::FinalReads);
-        final_reads(&cluster, &case, &system, &resolved).await;
+        final_reads(&cluster, &case, &system, &resolved, &clients.ids).await;
     }
     let (etcd, storage) = cluster.requests();
     cluster.shut_down().await;
@@ -234,10 +234,15 @@ impl Clients {
 }
 
 /// Reads every key once more, from a node that no fault has touched.
-async fn final_reads(cluster: &Cluster, case: &Case, system: &System, resolved: &Resolved) {
-    let ids = Arc::new(Ids::after(0));
+async fn final_reads(
+    cluster: &Cluster,
+    case: &Case,
+    system: &System,
+    resolved: &Resolved,
+    ids: &Arc<Ids>,
+) {
     let keys = resolved.workload.keys;
-    let process = process(cluster, case, (0, 0), (system, resolved.workload), &ids);
+    let process = process(cluster, case, (0, 0), (system, resolved.workload), ids);
     let url = cluster.storage_url();
     let reads = async move {
         let Ok(mut storage) = storage::Client::new(&url, ClientOptions::default()) else { return };

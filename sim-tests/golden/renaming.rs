@@ -126,6 +126,43 @@ impl Visit {
     }
 }
 
+impl Visit {
+    /// A write in a domain of its own after this place of the apply order, and the read of it:
+    /// nobody else reads it at the end.
+    fn write(&mut self, (boot, index): (u32, u64), token: i64) {
+        let strange = || "strange".to_owned();
+        let row = ApplyRow {
+            boot,
+            request: 9000,
+            index: index + 1,
+            domain: strange(),
+            id: None,
+            tag: Some(9003),
+            token: Some(token),
+            kind: OpKind::Write,
+            key: strange(),
+            value: Some(strange()),
+            result: RowResult::Admitted,
+            effect: true,
+        };
+        let read = ApplyRow {
+            request: 9001,
+            index: index + 2,
+            tag: Some(9004),
+            token: None,
+            kind: OpKind::Read,
+            effect: false,
+            ..row.clone()
+        };
+        let (domain, key, value, based_on) = (strange(), strange(), strange(), None);
+        let f = Function::Write { domain, key, value, based_on };
+        self.call(f, Reply::Done, Some((NodeName::Storage, EventKind::Apply(row))));
+        let f = Function::FinalRead { domain: strange(), key: strange() };
+        let told = Reply::Value(Some(strange()));
+        self.call(f, told, Some((NodeName::Storage, EventKind::Apply(read))));
+    }
+}
+
 /// A stranger locks another lock, writes in a domain of its own, and is gone again: all of it
 /// before the event at `at` of a widened history. Without `writes` it leaves the storage alone.
 fn visit(history: &mut History, at: usize, writes: bool) {
@@ -165,37 +202,8 @@ fn visit(history: &mut History, at: usize, writes: bool) {
     let name = || "strange".to_owned();
     let acquired = Reply::Acquired { key: "strange/6300".to_owned(), token: revision + 1 };
     visit.call(Function::Lock { name: name() }, acquired, commit(1, KeyChange::Put));
-    if let Some((boot, index)) = place.filter(|_| writes) {
-        let (domain, key, value) = (name(), name(), name());
-        let row = ApplyRow {
-            boot,
-            request: 9000,
-            index: index + 1,
-            domain: domain.clone(),
-            id: None,
-            tag: Some(9003),
-            token: Some(revision + 1),
-            kind: OpKind::Write,
-            key: key.clone(),
-            value: Some(value.clone()),
-            result: RowResult::Admitted,
-            effect: true,
-        };
-        // Nobody else reads what it wrote.
-        let read = ApplyRow {
-            request: 9001,
-            index: index + 2,
-            tag: Some(9004),
-            token: None,
-            kind: OpKind::Read,
-            effect: false,
-            ..row.clone()
-        };
-        let told = Reply::Value(Some(value.clone()));
-        let f = Function::Write { domain, key, value, based_on: None };
-        visit.call(f, Reply::Done, Some((NodeName::Storage, EventKind::Apply(row))));
-        let f = Function::FinalRead { domain: name(), key: name() };
-        visit.call(f, told, Some((NodeName::Storage, EventKind::Apply(read))));
+    if let Some(place) = place.filter(|_| writes) {
+        visit.write(place, revision + 1);
     }
     visit.call(Function::Unlock { name: name() }, Reply::Done, commit(2, KeyChange::Delete));
     visit.call(Function::CloseSession, Reply::Done, lease(LeaseChange::Revoked));
