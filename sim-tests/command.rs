@@ -120,10 +120,16 @@ fn a_violation_is_told_and_replayed() {
         .lines()
         .find_map(|line| line.strip_prefix("replay     leasehold replay "))
         .expect("the command that replays it");
-    let replay = leasehold(&["replay", token]);
+    let file = format!("{}/replayed.jsonl", env!("CARGO_TARGET_TMPDIR"));
+    let replay = leasehold(&["replay", token, "--history", &file]);
     let shown = text(&replay.stdout);
     assert_eq!(replay.status.code(), Some(1), "{shown}");
     assert!(shown.contains(": the same run"), "{shown}");
+    // What is saved is judged as the run was.
+    let again = leasehold(&["check", &file]);
+    let judged = text(&again.stdout);
+    assert_eq!(again.status.code(), Some(1), "{judged}{}", text(&again.stderr));
+    assert!(judged.contains("no-stale-write"), "{judged}");
 }
 
 /// Recordings that match end with status 0 and the score; one changed value with status 1, the

@@ -200,9 +200,12 @@ struct ReplayArguments {
     /// The token that a failing run has printed, or the file of a case (*.json).
     #[arg(value_name = "TOKEN|FILE")]
     case: String,
-    /// Look for the smallest case that breaks the same rule, and tell that too.
+    /// Look for the smallest case that shows the same, and tell that too.
     #[arg(long)]
     shrink: bool,
+    /// Write the run's history into this file, to be judged again by `check`.
+    #[arg(long, value_name = "FILE")]
+    history: Option<std::path::PathBuf>,
     /// Write a page of HTML for each violation into this directory; the index names pages that
     /// earlier runs left there.
     #[arg(long, value_name = "DIR")]

@@ -8,7 +8,7 @@ use crate::{
     case::{Case, ReplayToken, TOKEN_PREFIX, TokenError},
     corpus::{Expectation, read_case},
     explore::{Outcome, run_and_judge},
-    history::hash::RunHash,
+    history::{codec::encode, hash::RunHash},
     judge::{Judged, RunClass},
     report::Timeline,
     runner::RunError,
@@ -70,7 +70,13 @@ pub(super) fn run(arguments: &ReplayArguments) -> u8 {
             None => out(format_args!("shrunk     nothing: the run passed")),
         }
     }
-    let written = arguments.report.as_ref().is_none_or(|dir| pages::write(dir, &judged));
+    let mut written = arguments.report.as_ref().is_none_or(|dir| pages::write(dir, &judged));
+    if let Some(file) = &arguments.history
+        && let Err(error) = fs::write(file, encode(&judged.run.history))
+    {
+        err(format_args!("error: --history {}: {error}", file.display()));
+        written = false;
+    }
     out(format_args!("verdict    {}", judged.class().name()));
     let expected = as_expected(wanted.expect.as_ref(), &Ok(judged.clone()));
     let mut class = compare(&judged, wanted.hash);

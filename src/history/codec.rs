@@ -145,7 +145,7 @@ mod tests {
             (String::new(), "line 1: not a history"),
             (text.replace("\"leasehold_history\":1", "\"leasehold_history\":9"), "version 9"),
             (text.replace("\"seq\":1", "\"seq\":7"), "line 3: seq 7, expected 1"),
-            (text.replace("client-2", "client-0"), "line 3: not an event: unknown node"),
+            (text.replace("client-2", "client-256"), "line 3: not an event: unknown node"),
         ];
         for (text, expected) in cases {
             let message = decode(&text).unwrap_err().to_string();

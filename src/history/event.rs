@@ -15,7 +15,7 @@ pub enum NodeName {
     Etcd(u8),
     /// The fenced storage.
     Storage,
-    /// A client, counted from 1.
+    /// A client, counted from 1; number 0 is the one that reads the final state.
     Client(u8),
 }
 
@@ -32,18 +32,18 @@ impl fmt::Display for NodeName {
 
 /// The text is no name of a node.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown node {0:?}: use storage, nemesis, etcd-N or client-N with N from 1 to 255")]
+#[error("unknown node {0:?}: use storage, nemesis, etcd-N or client-N with N up to 255")]
 pub struct UnknownNode(String);
 
 impl FromStr for NodeName {
     type Err = UnknownNode;
 
     fn from_str(text: &str) -> Result<Self, UnknownNode> {
-        let number = |digits: &str| digits.parse::<u8>().ok().filter(|n| *n > 0);
+        let number = |digits: &str| digits.parse::<u8>().ok();
         match text.split_once('-') {
             None if text == "nemesis" => Some(NodeName::Nemesis),
             None if text == "storage" => Some(NodeName::Storage),
-            Some(("etcd", n)) => number(n).map(NodeName::Etcd),
+            Some(("etcd", n)) => number(n).filter(|n| *n > 0).map(NodeName::Etcd),
             Some(("client", n)) => number(n).map(NodeName::Client),
             _ => None,
         }
