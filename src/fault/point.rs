@@ -52,7 +52,7 @@ pub(super) const POINT_PAUSE: Family = Family {
     },
 };
 
-/// Waits for a node to pass a point for the so manieth time.
+/// Stops a node when it passes a point the given number of times.
 pub(super) fn arm(
     (cluster, node): (&Cluster, NodeName),
     (index, fault): (u32, &Fault),

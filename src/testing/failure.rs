@@ -158,7 +158,7 @@ fn save(dir: &Path, entry: Entry) -> std::io::Result<PathBuf> {
     std::fs::create_dir_all(dir)?;
     let name = entry.name.clone();
     let mut entry = entry;
-    for number in 2.. {
+    for number in 2..=SAVED_MAX {
         let path = dir.join(format!("{}.json", entry.name));
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(mut file) => {
@@ -175,13 +175,9 @@ fn save(dir: &Path, entry: Entry) -> std::io::Result<PathBuf> {
         if there.is_some_and(same) {
             return Ok(path);
         }
-        if number > SAVED_MAX {
-            let why = format!("{SAVED_MAX} cases are called {name} already: remove some");
-            return Err(std::io::Error::other(why));
-        }
         entry = entry.called(format!("{name}-{number}"));
     }
-    unreachable!("the numbers do not end before the most of them")
+    Err(std::io::Error::other(format!("too many cases are called {name} already: remove some")))
 }
 
 #[cfg(test)]
