@@ -52,7 +52,7 @@ pub(super) const POINT_PAUSE: Family = Family {
     },
 };
 
-/// Stops a node when it passes a point the given number of times.
+/// Arms a fault, which strikes when the node passes a point for the given time, counted from 1.
 pub(super) fn arm(
     (cluster, node): (&Cluster, NodeName),
     (index, fault): (u32, &Fault),
